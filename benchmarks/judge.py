@@ -19,8 +19,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import dates, described, drawn, labelled, recorded
+from benchmarks import dates, described, drawn, labelled, recorded, sheet_counts
 from benchmarks.labelled import Case, Label
+from benchmarks.sheet_layouts import JUDGING
 from engines.findings import CATEGORIES, Findings
 from engines.records import Record
 from rules.embedded import LocalModel
@@ -54,6 +55,8 @@ def main() -> None:
             _describe([case for case in cases if case.label], senses)
         recorded.report(lambda content: labelled.read(model, content, options.cache))
         dates.report(lambda content: labelled.read(model, content, options.cache))
+        print("\n== records on drawn sheets (judging layouts: counts only)")
+        sheet_counts.report(JUDGING)
 
 
 def report(name: str, judged: Judged, *, errors: bool) -> None:

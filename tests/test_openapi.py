@@ -118,6 +118,8 @@ POST   /api/photos/{photo_id}/opened
 GET    /api/search/related
 GET    /api/records
 GET    /api/records/types
+GET    /api/photos/{photo_id}/proposals
+POST   /api/photos/{photo_id}/proposals
 GET    /api/records.csv
 GET    /api/records.jsonld
 GET    /api/threads

@@ -54,6 +54,8 @@ POST   /api/photos/{photo_id}/opened                                      full
 GET    /api/search/related                                           read full
 GET    /api/records                                                  read full
 GET    /api/records/types                                            read full
+GET    /api/photos/{photo_id}/proposals                                   full
+POST   /api/photos/{photo_id}/proposals                                   full
 GET    /api/records.csv                                              read full
 GET    /api/records.jsonld                                           read full
 GET    /api/threads                                                  read full

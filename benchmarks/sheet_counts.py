@@ -1,0 +1,103 @@
+"""How much of the drawn sheets (`sheets.py`) the rules read rightly: types, fields, agenda entries.
+
+    .venv/bin/python -m benchmarks.sheet_counts [judging]
+
+prints the counts by type and by layout; of the half for tuning also what is wrong. The half for judging is
+only counted: whoever changes the rules does not look at its sheets.
+"""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+
+from benchmarks.recorded import is_equal, words
+from benchmarks.sheet_layouts import JUDGING, TUNING
+from benchmarks.sheets import TAKEN, Sheet, picture, sheets
+from engines.lines import Page
+from rules.judge import judge
+from rules.occasions import occasions
+
+
+def count(sheet: Sheet, page: Page) -> tuple[Counter[str], list[str]]:
+    """What is right of a sheet, and what is wrong."""
+    found = judge(
+        page, analyser="judged", language="zh" if sheet.language == "zh" else "en", taken=TAKEN
+    ).records
+    counts: Counter[str] = Counter(sheets=1, fields=len(sheet.fields))
+    wrong: list[str] = []
+    record = found[0] if found else None
+    if record is None or record.type != sheet.type:
+        wrong.append(f"type {record.type if record else 'none'}")
+        counts["found"] += len(record.fields) if record else 0
+    else:
+        counts["types"] += 1
+        for field in record.fields:
+            counts["found"] += 1
+            if field.name in sheet.fields and is_equal(field.value, sheet.fields[field.name]):
+                counts["right"] += 1
+            else:
+                wrong.append(f"{field.name}={field.value!r} not {sheet.fields.get(field.name)!r}")
+        there = {field.name for field in record.fields}
+        wrong += [f"{name} missing ({value})" for name, value in sheet.fields.items() if name not in there]
+    held = occasions(page, TAKEN, found)
+    counts["events"], counts["events found"] = len(sheet.events), len(held)
+    starts = {one.starts_at: one for one in held}
+    for start, title in sheet.events:
+        if start in starts:
+            counts["events right"] += 1
+            wanted = words(title)
+            is_titled = 2 * len(wanted & words(starts[start].title)) >= len(wanted)
+            counts["titled"] += is_titled
+            if not is_titled:
+                wrong.append(f"event title {starts[start].title!r} not {title!r}")
+        else:
+            wrong.append(f"event missing {start}")
+    wrong += [
+        f"event extra {one.starts_at} {one.title!r}"
+        for one in held
+        if one.starts_at not in {start for start, _ in sheet.events}
+    ]
+    return counts, wrong
+
+
+def shown(counts: Counter[str]) -> str:
+    """Counts in a line."""
+    return (
+        f"type {counts['types']} of {counts['sheets']}, fields {counts['right']} of {counts['fields']}, "
+        f"precision {counts['right'] / max(1, counts['found']):.3f}; agenda {counts['events right']} of "
+        f"{counts['events']}, precision {counts['events right'] / max(1, counts['events found']):.3f}, "
+        f"titled {counts['titled']}"
+    )
+
+
+def report(
+    layouts: tuple[str, ...],
+    *,
+    with_wrong: bool = False,
+    read: Callable[[bytes], Page] | None = None,
+    types: tuple[str, ...] = (),
+    every: int = 1,
+) -> Counter[str]:
+    """Print the counts by type, and return their sum. `read` reads drawn pictures; `every` takes a sample."""
+    total: Counter[str] = Counter()
+    by_type: dict[str, Counter[str]] = {}
+    by_layout: dict[str, Counter[str]] = {}
+    for number, sheet in enumerate(sheets(layouts, types=types)):
+        if number % every:
+            continue
+        counts, wrong = count(sheet, read(picture(sheet)) if read else sheet.page)
+        total += counts
+        by_type.setdefault(sheet.type, Counter()).update(counts)
+        by_layout.setdefault(sheet.name.split("-")[2], Counter()).update(counts)
+        if with_wrong and wrong:
+            print(sheet.name, *wrong, sep="\n    ")
+    for name, counts in (*by_type.items(), *by_layout.items(), ("all", total)):
+        print(f"{name:30}{shown(counts)}")
+    return total
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["judging"]:
+        report(JUDGING)
+    else:
+        report(TUNING, with_wrong=True, types=tuple(sys.argv[1:]))

@@ -1,0 +1,30 @@
+"""Records and agenda entries of drawn sheets (`benchmarks/sheets.py`), a sample of each half."""
+
+import pytest
+
+from benchmarks import sheet_counts
+from benchmarks.sheet_layouts import JUDGING, TUNING
+from benchmarks.sheets import sheets
+
+EVERY = 7
+
+
+@pytest.mark.parametrize(
+    ("layouts", "types", "recall", "precision", "agenda"),
+    [(TUNING, 0.92, 0.90, 0.96, 0.95), (JUDGING, 0.86, 0.83, 0.90, 0.90)],
+    ids=["tuning", "judging"],
+)
+def test_what_is_drawn_is_read(layouts, types, recall, precision, agenda):
+    counts = sheet_counts.report(layouts, every=EVERY)
+    assert counts["types"] >= types * counts["sheets"]
+    assert counts["right"] >= recall * counts["fields"]
+    assert counts["right"] >= precision * counts["found"]
+    assert counts["events right"] >= agenda * counts["events"]
+    assert counts["events right"] >= agenda * counts["events found"]
+
+
+def test_sheets_are_the_same_each_time_and_of_all_types():
+    names = [sheet.name for sheet in sheets(TUNING)]
+    assert len(set(names)) == len(names) > 400
+    first, again = (next(sheets(("beside",), types=("Invoice",))) for _ in range(2))
+    assert first == again
