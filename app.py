@@ -121,6 +121,10 @@ WITHOUT_DATA = (
 )
 FEEDS = ("feeds.show_agenda", "feeds.show_notes", "feeds.show_search")  # their address is the key
 OPEN_ENDPOINTS = (*WITHOUT_DATA, "access.redeem_code", *FEEDS, "shares.show")  # no key
+# No key is needed, but one that is sent must be right: the client's `login` tries its key there.
+OPTIONAL_ENDPOINTS = ("show_contract",)
+# Where clients of `/mcp` look for a server of OAuth. A 401 there would say that there is one.
+NO_OAUTH = ("/.well-known/", "/mcp/.well-known/", "/register")
 # What a service with a certificate answers over plain http: how to trust it, and whether it runs.
 PLAIN_ENDPOINTS = ("health", "icon", *trust.PATHS)
 LIMITED_ENDPOINTS = ("chat.send_message", "chat.send_with_file", "dynamics.trigger")
@@ -287,7 +291,7 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
     contract = functools.cache(
         lambda: openapi.document(
             app,
-            unlocked=OPEN_ENDPOINTS,
+            unlocked=(*OPEN_ENDPOINTS, *OPTIONAL_ENDPOINTS),
             limited=(*LIMITED_ENDPOINTS, *FEEDS, "shares.show"),
             scopes_of=access.allowed_scopes,
         )
@@ -337,8 +341,8 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
     @inputs.without_scope
     @inputs.operation()
     def show_contract() -> dict[str, Any]:
-        """Get this contract, as OpenAPI 3.1. Client makers generate their code from it; a token of any scope
-        but `feed` may read it.
+        """Get this contract, as OpenAPI 3.1. Client makers generate their code from it. It is the same for
+        everybody and needs no key.
         """
         return contract()
 
@@ -422,6 +426,10 @@ def _authenticate() -> ResponseReturnValue | None:
         return _lead_to_https(request)
     if request.endpoint in OPEN_ENDPOINTS:
         return None
+    if request.endpoint in OPTIONAL_ENDPOINTS and "Authorization" not in request.headers:
+        return None
+    if request.endpoint is None and request.path.startswith(NO_OAUTH):
+        raise NotFound("There is nothing at this path: the key is the only way in")
     if not _is_preflight(request, app.settings):
         flask.g.caller = _caller(request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key)
         access.check_scope(flask.g.caller, request.endpoint)
@@ -495,6 +503,8 @@ def _finish(response: flask.Response) -> flask.Response:
     # The limiter sets the end of its minute instead of a failure's own time, if that is sooner.
     if (seconds := flask.g.get("retry_after")) is not None:
         headers["Retry-After"] = str(seconds)
+    elif response.status_code < 400:
+        headers.pop("Retry-After", None)  # the limiter sets it on every answer that it counts
     # Unless a route says otherwise, answers are personal: no cache on the way keeps them.
     if not headers.get("Cache-Control"):
         headers["Cache-Control"] = "no-store"
@@ -530,7 +540,8 @@ def _failure(problem: Exception) -> ResponseReturnValue:
             flask.g.retry_after = max(1, round(known.retry_after))  # `_finish` sends it
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return {"detail": detail}, status, headers
+    body = mcp.refusal(status, detail) if flask.request.path == mcp.PATH else {"detail": detail}
+    return body, status, headers
 
 
 def _known(problem: Exception) -> SnaploreError:

@@ -144,6 +144,20 @@ def apps() -> list[shapes.AppCount]:
     return [{"app_name": name, "photos": number} for name, number in tallies.largest_apps(MAX_APPS)]
 
 
+def open_names(most: int) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+    """The `most` apps and tags of the most photos with nothing sensitive, each with the number of these."""
+    apps, tags = (
+        db.execute_sql(
+            f"""SELECT {name}, COUNT(*) AS number FROM {table}
+            WHERE {name} <> '' AND {lexicon.OPEN.format(id=f"{table}.photo_id")}
+            GROUP BY {name} ORDER BY number DESC, {name} LIMIT ?""",  # noqa: S608
+            (most,),
+        ).fetchall()
+        for name, table in (("app_name", "analyses"), ("tag", "photo_tags"))
+    )
+    return apps, tags
+
+
 def timeline(filters: Filters) -> list[shapes.MonthCount]:
     """The months in which pictures were taken, the newest first, each with their number. A period in
     `filters` is ignored.

@@ -76,6 +76,7 @@ class Listed(NamedTuple):
     record: Record
     sensitive: list[str]
     doubtful: bool
+    withheld: Sequence[str] = ()  # the names of its fields that are left out, because they are sensitive
 
 
 class Sum(NamedTuple):
@@ -251,12 +252,12 @@ def following(wanted: Wanted, size: int, after: Listed | None) -> list[Listed]:
     return _read(f"{among} ORDER BY day DESC, id DESC LIMIT ?", (*values, size), guarded=False)
 
 
-def counted(wanted: Wanted) -> dict[str, int]:
+def counted(wanted: Wanted, *, guarded: bool = False) -> dict[str, int]:
     """How many of the wanted records there are of each type that has some. Raises `BadInput` for an unknown
     type.
     """
     _check(wanted)
-    among, values = _among(wanted, guarded=False)
+    among, values = _among(wanted, guarded=guarded)
     sql = f"SELECT type, COUNT(*) FROM records {among} GROUP BY type"  # noqa: S608
     found = dict(db.execute_sql(sql, tuple(values)).fetchall())
     return {name: found[name] for name in TYPES if name in found}
@@ -280,12 +281,10 @@ def _read(chosen: str, values: tuple[Any, ...], *, guarded: bool) -> list[Listed
     ).fetchall()
     found = {}
     for row_id, photo_id, day, cleared, sensitive, text, stored in rows:
-        record = _RECORD.decode(stored)
-        if guarded and not cleared:
-            record = without_secrets(record)
-        found[row_id] = Listed(
-            row_id, photo_id, day, record, sensitive.split(), totals.is_doubtful(record, text)
-        )
+        whole = _RECORD.decode(stored)
+        record = without_secrets(whole) if guarded and not cleared else whole
+        doubtful, left_out = totals.is_doubtful(record, text), withheld([whole], [record])
+        found[row_id] = Listed(row_id, photo_id, day, record, sensitive.split(), doubtful, left_out)
     return [found[row_id] for row_id in ids if row_id in found]
 
 
@@ -294,6 +293,12 @@ def without_secrets(record: Record) -> Record:
     secret = SECRET.get(record.type, frozenset())
     fields = [field for field in record.fields if field.name not in secret]
     return Record(record.type, fields, record.source, record.confidence)
+
+
+def withheld(whole: Iterable[Record], shown: Iterable[Record]) -> list[str]:
+    """The names of the fields that `without_secrets` has taken away."""
+    left = {field.name for record in shown for field in record.fields}
+    return sorted({field.name for record in whole for field in record.fields} - left)
 
 
 def is_of(party: str) -> str:

@@ -22,6 +22,7 @@ from text import one_line
 T = TypeVar("T")
 
 MOST_FOUND = 20
+MOST_PAGES = 9_999
 FOUND = 8  # screenshots, unless the model sets a limit
 
 DAY = timedelta(days=1)
@@ -32,6 +33,9 @@ def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
     lenient about spelling.
     """
     return Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
+
+
+Page = Annotated[int, Meta(ge=1, le=MOST_PAGES, description="Which page of the results")]
 
 
 # The arguments of the built-in tools. Models choose tools by these docstrings and descriptions.
@@ -62,12 +66,16 @@ class SearchKnowledgeBase(msgspec.Struct):
     limit: Annotated[
         int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
     ] = FOUND
+    page: Page = 1
 
 
 class GetScreenshot(msgspec.Struct):
-    """Read one screenshot in full: its text, summary and entities. Takes an id from search_knowledge_base."""
+    """Read one screenshot: its text, summary and entities. Takes an id from search_knowledge_base. A long
+    text comes in parts: go on at `next_offset`.
+    """
 
     id: Annotated[int, Meta(ge=1, le=2**53)]  # JSON numbers are exact up to here in every parser
+    offset: Annotated[int, Meta(ge=0, le=2**31, description="Read the text from this character on")] = 0
 
 
 class Agenda(msgspec.Struct):
@@ -84,6 +92,7 @@ class Agenda(msgspec.Struct):
     limit: Annotated[
         int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
     ] = MOST_FOUND
+    page: Page = 1
 
 
 class ListRecords(msgspec.Struct):
@@ -102,6 +111,7 @@ class ListRecords(msgspec.Struct):
     limit: Annotated[
         int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
     ] = FOUND
+    page: Page = 1
 
 
 class WebSearch(msgspec.Struct):

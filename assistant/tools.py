@@ -57,6 +57,7 @@ from engines.findings import CATEGORIES, INTENTS, Entity, MemoryCandidate
 from engines.records import TYPES, Record
 from errors import BadInput, NotFound, SnaploreError, Unavailable
 from models import McpServer, Photo, Shown
+from queries import candidates
 from rules import questions
 from settings import Settings
 from text import cut, one_line
@@ -258,7 +259,7 @@ class Toolbox:
             if arguments.query:
                 found = search.find(
                     arguments.query,
-                    limit=limit,
+                    limit=min(candidates.RERANKED, limit * arguments.page),
                     category=filters.category,
                     intent=filters.intent,
                     device_id=filters.device_id,
@@ -268,13 +269,17 @@ class Toolbox:
                     now=self._clock(),
                 )
             else:
-                found = _newest(limit, filters)
-            ids = [hit.photo_id for hit in found.items]
-            rows = _rows(ids)
-        results = [_found(rows[hit.photo_id], hit) for hit in found.items if hit.photo_id in rows]
+                found = _newest(arguments.page, limit, filters)
+            hits = found.items[limit * (arguments.page - 1) :] if arguments.query else found.items
+            rows = _rows([hit.photo_id for hit in hits])
+        results = [_found(rows[hit.photo_id], hit) for hit in hits if hit.photo_id in rows]
         shown = [self._let_out(rows[result["id"]], result) for result in results]
         answer: dict[str, Any] = {"total": max(found.total, len(results)), "results": shown}
-        if arguments.query and len(results) < FEW and (near := self._near(arguments, rows)):
+        if found.corrected:
+            answer["corrected"] = msgspec.to_builtins(found.corrected)
+        if found.nearest:
+            answer["nearest"] = [{"word": near.word, "photos": near.photos} for near in found.nearest]
+        if arguments.query and found.total < FEW and (near := self._near(arguments, rows)):
             answer["closest_in_meaning"] = near  # what the tool's description says of it
         return answer
 
@@ -312,21 +317,28 @@ class Toolbox:
         if row is None:
             raise NotFound("Photo not found")
         entities = msgspec.json.decode(row.entities, type=list[Entity])[:MAX_ENTITIES]
+        end = arguments.offset + MAX_VISIBLE_TEXT
         result = {
             **_heading(row),
             "snippet": _line(row.text or row.summary, MAX_SNIPPET),
             "entities": [
                 {"type": entity.type, "value": _line(entity.value, MAX_ENTITY)} for entity in entities
             ],
-            "visible_text": cut(row.text, MAX_VISIBLE_TEXT),
+            "visible_text": row.text[arguments.offset : end],
+            "text_length": len(row.text),
             "status": row.status,
             "filename": row.photo.filename,
         }
-        if said := [
-            records.without_secrets(record) if self._gated and not row.cleared else record
-            for record in records.decoded(row.records)
-        ]:
+        if end < len(row.text):
+            result["next_offset"] = end
+        if stored := records.decoded(row.records):
+            said = [
+                records.without_secrets(record) if self._gated and not row.cleared else record
+                for record in stored
+            ]
             result["records"] = [_fields(record) for record in said]
+            if withheld := records.withheld(stored, said):
+                result["withheld"] = withheld
         if row.note:
             result["note"] = cut(row.note, MAX_VISIBLE_TEXT)
         if tags := msgspec.json.decode(row.tags):
@@ -344,10 +356,9 @@ class Toolbox:
             since, until = agenda.period(period, today)
         elif since is None and until is None:
             since = today.isoformat()
+        limit = max(1, min(MOST_FOUND, arguments.limit))
         with database.scope():
-            total, items = agenda.listed(
-                since, until, leaving=self._gated, limit=max(1, min(MOST_FOUND, arguments.limit))
-            )
+            total, items = agenda.listed(since, until, leaving=self._gated, limit=limit * arguments.page)
         results = [
             {
                 "id": item.photo_id,
@@ -357,7 +368,7 @@ class Toolbox:
                 "starts_at": item.starts_at,
                 **({"ends_at": item.ends_at} if item.ends_at else {}),
             }
-            for item in items
+            for item in items[limit * (arguments.page - 1) :]
         ]
         return {
             "total": len(results) if self._gated else total,
@@ -385,7 +396,7 @@ class Toolbox:
         )
         with database.scope():
             total, found, sums = records.listed(
-                wanted, 1, max(1, min(MOST_FOUND, arguments.limit)), guarded=self._gated
+                wanted, arguments.page, max(1, min(MOST_FOUND, arguments.limit)), guarded=self._gated
             )
             lines = [records.fact(msgspec.to_builtins(one.record)) for one in found]
         results = [
@@ -395,6 +406,7 @@ class Toolbox:
                 "snippet": one.record.type,
                 "day": one.day,
                 "records": [_fields(one.record)],
+                **({"withheld": one.withheld} if one.withheld else {}),
             }
             for one, line in zip(found, lines, strict=True)
         ]
@@ -463,9 +475,9 @@ def _built_in(shape: type[T], run: Callable[[T], dict[str, Any]]) -> _Tool:
 # ------------------------------------------------------------------------------------------------ screenshots
 
 
-def _newest(limit: int, filters: photos.Filters) -> search.Found:
-    """The newest photos that pass the filters, in the order of the list, and the total that pass."""
-    total, ids = photos.ids_of_page(1, limit, filters)
+def _newest(page: int, limit: int, filters: photos.Filters) -> search.Found:
+    """A page of the newest photos that pass the filters, in the order of the list, and the total of them."""
+    total, ids = photos.ids_of_page(page, limit, filters)
     return search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
 
 

@@ -8,6 +8,7 @@ they are right without a rule that repeats.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +77,9 @@ def zone_name(first: int, last: int) -> str:
     """The name of this machine's time zone, like Europe/Berlin; one like Local-CET-CEST where its name is not
     known, or stands for other rules in the years from `first` to `last`.
     """
-    name = str(LINKS.resolve()).partition("/zoneinfo/")[2].removeprefix("posix/")
+    # As the C library does: the variable comes first.
+    name = os.environ.get("TZ", "").removeprefix(":")
+    name = name or str(LINKS.resolve()).partition("/zoneinfo/")[2].removeprefix("posix/")
     try:
         zone = ZoneInfo(name) if name else None
     except (OSError, ValueError, KeyError):  # no such zone, or no name

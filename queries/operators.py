@@ -121,6 +121,19 @@ def split(text: str, *, now: datetime) -> Parts:
     return Parts("".join([*left, text[copied:]]), operators)
 
 
+def unknown(text: str, *, now: datetime) -> list[str]:
+    """The parts of a query that look like operators and are none, at most `MOST`: a word, a colon and a
+    value. An address and a time of day do not look like one.
+    """
+    left = split(text, now=now).words
+    found = []
+    for part in _SPACE.split(left):
+        name, colon, value = part.lstrip("-－").replace("：", ":").partition(":")
+        if colon and value and name.isascii() and name.isalpha() and not value.startswith("//"):
+            found.append(part)
+    return found[:MOST]
+
+
 def _value(text: str, start: int) -> tuple[str, int]:
     """The value that starts here, without its quotes, and where it ends."""
     if start < len(text) and text[start] in _QUOTES and (closing := _QUOTE.search(text, start + 1)):

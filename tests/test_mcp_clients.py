@@ -5,7 +5,8 @@ call every tool of a real service. `make mcp-clients` installs them; without the
 import json
 import shutil
 import subprocess
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -21,7 +22,10 @@ CLIENTS = ROOT / "tests" / "mcp-clients"
 NODE = shutil.which("node") or "node"
 OLDEST_NODE = 20
 INSPECTOR = CLIENTS / "node_modules" / "@modelcontextprotocol" / "inspector" / "package.json"
-TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda", "list_records"]
+TOOLS = [
+    *("search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda"),
+    *("list_records", "list_threads", "overview"),
+]
 DUE = local_day(utc_now() + timedelta(days=2)).isoformat()
 WORDS = f"Library account\nYour loan is due {DUE}"
 
@@ -138,3 +142,142 @@ def test_the_inspector_finds_no_fault_with_the_tools_and_calls_them(service, tok
         result = inspect("--method", "tools/call", *given)
         assert not result.get("isError"), name
         assert result["structuredContent"], name
+
+
+# ------------------------------------------------------------------------------------------------- questions
+
+ZONE = "Europe/Berlin"
+YESTERDAY = local_day(utc_now()) - timedelta(days=1)
+SOUP = "Tomato soup\n1 kg tomatoes, 2 onions\nSimmer for 30 minutes\nServe with bread"
+SCREENS = {
+    "loan": WORDS,
+    "bread": "Green Market\nReceipt\n21.11.2026 14:05\nBread 3.20\nMilk 1.10\nTotal EUR 4.30",
+    "cheese": "Green Market\nReceipt\n22.11.2026 09:12\nCheese 12.00\nWine 7.50\nTotal EUR 19.50",
+    "sent": "DHL\nTracking number 00340434161094042557\nYour parcel has been shipped",
+    "arrived": "DHL\nTracking number 00340434161094042557\nEntregado el 4 de noviembre",
+    "power": f"City Power\nInvoice number 2026-118\nAmount due $61.80\nDue date {DUE}",
+    "soup": SOUP,
+    "card": "Harbor Bank\nCard number 4532 0151 1283 0366\nValid until 08/33",
+    "article": "The history of lighthouses\nChapter one",
+}
+LONG = "\n".join(f"Lighthouse {number} stands on rock." for number in range(700))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """A service with the screens, and their ids. The soup was photographed yesterday at 19:30 local time."""
+    folder = tmp_path_factory.mktemp("questions")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        Service(folder, language="en", read_locally="true") as service,
+    ):
+        service.stop()
+        patch.setenv("TZ", ZONE)
+        service.start()
+        evening = datetime.combine(YESTERDAY, time(19, 30), ZoneInfo(ZONE))
+        ids = {}
+        for name, text in SCREENS.items():
+            moment = evening if name == "soup" else datetime.now(UTC) - timedelta(days=3)
+            fields = {"original_timestamp": str(int(moment.timestamp() * 1000)), "device_id": "pixel"}
+            picture = draw(text, size=(900, 120 + 90 * len(text.split("\n"))))
+            ids[name] = service.upload(picture, f"{name}.png", device_name="My Pixel", **fields)["id"]
+        service.wait_until_analysed()
+        for name, own in {"article": {"text": LONG}, "soup": {"tags": ["Kitchen"]}}.items():
+            assert service.call("PATCH", f"/api/photos/{ids[name]}", json=own).ok
+        yield service, ids
+
+
+@pytest.fixture
+def ask(library):
+    """`ask(tool, **arguments)`: the structured result that an official client gets."""
+    service, _ = library
+    made = service.call("POST", "/api/tokens", json={"name": "Agent", "scope": "read"}).json()
+
+    def call(*calls):
+        given = {"url": f"{service.url}/mcp", "token": made["token"], "calls": calls, "era": "auto"}
+        return run(PYTHON_SDK["stateless"], given)["results"]
+
+    yield lambda tool, **arguments: call([tool, arguments])[0]
+    service.call("DELETE", f"/api/tokens/{made['id']}")
+
+
+def test_questions_are_answered_over_an_official_client(library, ask):
+    """The questions were written before the answers; each takes the tool that its description names."""
+    _, ids = library
+
+    def found(tool, **arguments):
+        result = ask(tool, **arguments)
+        assert not result.get("isError"), result
+        return result["structuredContent"]
+
+    def shown(result):
+        return {one["id"] for one in result["results"]}
+
+    # 1. Which time is it for me, and which tags and devices are there?
+    about = found("overview")
+    assert (about["time_zone"], about["total"]) == (ZONE, len(SCREENS))
+    assert about["now"][:10] == datetime.now(ZoneInfo(ZONE)).date().isoformat()
+    assert about["tags"] == [{"name": "Kitchen", "count": 1}]
+    assert about["devices"] == [{"device_id": "pixel", "name": "My Pixel"}]
+    # 2. How much did I spend at Green Market?
+    spent = found("list_records", type="Receipt", text="Green Market")
+    assert spent["sums"] == [{"currency": "EUR", "value": "23.80", "count": 2}]
+    # 3. Which receipt was the larger one?
+    assert any("19.50" in one["text"] for one in spent["results"] if one["id"] == ids["cheese"])
+    # 4. Where is my parcel?
+    (parcel,) = found("list_threads", type="parcel")["results"]
+    assert (parcel["state"], parcel["said_on"]) == ("delivered", ids["arrived"])
+    assert set(parcel["screenshots"]) == {ids["sent"], ids["arrived"]}
+    # 5. Which bills are to be paid?
+    bills = found("list_records", type="Invoice")
+    assert bills["sums"] == [{"currency": "USD", "value": "61.80", "count": 1}]
+    # 6. What is due in the next days?
+    assert {one["starts_at"] for one in found("agenda")["results"]} == {DUE}
+    # 7. What did I capture yesterday evening?
+    evening = found("search_screenshots", since=f"{YESTERDAY}T18:00", until=f"{YESTERDAY}T23:00")
+    assert shown(evening) == {ids["soup"]}
+    # 8. When was that?
+    assert evening["results"][0]["taken"].startswith(f"{YESTERDAY}T19:30:00+0")
+    # 9. How long does the soup simmer?
+    assert shown(found("search_screenshots", query="tag:kitchen")) == {ids["soup"]}
+    assert "30 minutes" in found("get_screenshot", id=ids["soup"])["screenshot"]["text"]
+    # 10. What is the last lighthouse of the article?
+    text, offset = "", 0
+    while offset is not None:
+        part = found("get_screenshot", id=ids["article"], offset=offset)["screenshot"]
+        text, offset = text + part["text"], part.get("next_offset")
+    assert "Lighthouse 699 stands" in text
+    # 11. What is the number of my card?
+    card = found("get_screenshot", id=ids["card"])["screenshot"]
+    assert (card["withheld"], "text" in card) == (["all"], False)
+    # 12. Have I anything about the "harbour volcano"?
+    nothing = found("search_screenshots", query='"tomato lighthouse"')
+    assert nothing["total"] == 0
+    assert {near["word"] for near in nothing["nearest"]} & {"tomato", "lighthouse"}
+    # 13. Where are my tomatos? (misspelt)
+    assert ids["soup"] in shown(found("search_screenshots", query="simmmer"))
+    # 14. Which screenshots are there, a few at a time?
+    seen, cursor = set(), ""
+    while cursor is not None:
+        page = found("search_screenshots", limit=4, cursor=cursor)
+        seen |= shown(page)
+        cursor = page.get("next_cursor")
+    assert seen == set(ids.values())
+    # 15. Show me the recipe so that I can read it.
+    picture = ask("get_screenshot", id=ids["soup"], thumbnail=True, size="large")["content"][1]
+    assert (picture["type"], picture["mimeType"]) == ("image", "image/jpeg")
+    # 16. What have I filed under is:weird?
+    assert found("search_screenshots", query="soup is:weird")["unknown_operators"] == ["is:weird"]
+
+
+@pytest.mark.parametrize("name", ["Python, stateless", "TypeScript, handshake", "TypeScript, stateless"])
+def test_a_client_with_a_wrong_token_shows_the_sentence(service, name):
+    # The Python SDK of the era of handshakes shows the status and no body, whatever the body is.
+    command, era, _ = SDKS[name]
+    need("node_modules" if command[0] == NODE else command[0].parent.parent.name)
+    given = {"url": f"{service.url}/mcp", "token": "snp_wrong", "calls": [], "era": era}
+    done = subprocess.run(
+        command, input=json.dumps(given), capture_output=True, text=True, timeout=2 * PATIENCE, check=False
+    )
+    assert done.returncode != 0
+    assert "The API key is missing or wrong" in done.stdout + done.stderr

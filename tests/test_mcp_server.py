@@ -3,12 +3,16 @@
 The official clients call every tool in tests/test_mcp_clients.py.
 """
 
+import base64
 import dataclasses
+import io
 import json
-from datetime import timedelta
+import time
+from datetime import datetime, timedelta
 
 import jsonschema_rs
 import pytest
+from PIL import Image
 
 import database
 import dynamics
@@ -22,15 +26,22 @@ from outlets import mcp, mcp_tools
 from rules.embedded import LocalModel
 from tests.support import mcp_bodies
 from tests.support.beginning import begin
-from tests.support.client import Client, detail
+from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.mcp_bodies import META, envelope
 
-TOOLS = ["search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda", "list_records"]
+TOOLS = [
+    *("search", "fetch", "search_screenshots", "get_screenshot", "recent_notes", "agenda"),
+    *("list_records", "list_threads", "overview"),
+]
 DUE = local_day(utc_now() + timedelta(days=9)).isoformat()
 HARMLESS = ("Library account", f"Your loan is due {DUE}")
 CARD = "4532 0151 1283 0366"
 SENSITIVE = ("Harbor Bank", f"Card number {CARD}", f"Your bill is due {DUE}")
+PARCEL = (
+    ("DHL", "Tracking number 00340434161094042557", "Your parcel has been shipped"),
+    ("DHL", "Tracking number 00340434161094042557", "Entregado el 4 de noviembre"),
+)
 ERAS = (*HANDSHAKE_VERSIONS, STATELESS)
 
 
@@ -246,17 +257,22 @@ def test_of_what_is_sensitive_only_that_it_is_there_leaves(agent, stored):
         agent.call("search", query="harbor"),
         agent.call("fetch", id=str(marked)),
         agent.call("search_screenshots", query="harbor"),
-        agent.call("get_screenshot", id=marked, thumbnail=True),
+        agent.call("get_screenshot", id=marked, size="large"),
         agent.call("recent_notes"),
         agent.call("agenda"),
+        agent.call("list_threads"),
+        agent.call("list_records"),
+        agent.call("overview"),
     ]
     found = [answer["structuredContent"] for answer in answers]
-    shown = {"id": marked, "title": gate.TITLE, "url": link}
-    assert found[0]["results"] == [{**shown, "id": str(marked)}]
-    assert found[1] == {**shown, "id": str(marked), "text": "", "metadata": {}}
+    linked = {"id": str(marked), "title": gate.TITLE, "url": link}
+    shown = {**linked, "id": marked, "withheld": ["all"]}
+    assert found[0]["results"] == [linked]
+    assert found[1] == {**linked, "text": "", "metadata": {}}
     assert found[2]["results"] == [shown]
     assert found[3]["screenshot"] == shown
-    assert [(one["title"], len(one)) for one in found[4]["results"]] == [(gate.TITLE, 3)] * 2
+    notes = [(one["title"], one["withheld"], len(one)) for one in found[4]["results"]]
+    assert notes == [(gate.TITLE, ["all"], 4)] * 2
     assert [event["id"] for event in found[5]["results"]] == [plain]
     assert not any(block["type"] == "image" for answer in answers for block in answer["content"])
     for piece in (CARD, CARD.replace(" ", ""), "0366", "Harbor", "Bank", "bank"):
@@ -291,6 +307,8 @@ def test_a_key_or_a_token_that_may_read_is_needed_and_a_revoked_one_ends_it(clie
     agent.headers = {}
     refused = agent.post({"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
+    sentence = "The API key is missing or wrong: send it as `Authorization: Bearer <key>`"
+    assert refused.json == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": sentence}}
     for scope, status in (("read", 200), ("full", 200), ("upload", 403), ("feed", 403)):
         made = client.post("/api/tokens", json={"name": "Agent", "scope": scope}).json
         agent.headers = {"Authorization": f"Bearer {made['token']}"}
@@ -335,7 +353,8 @@ def test_an_agent_may_ask_so_often_and_no_more(settings, monkeypatch):
     agent = Agent(Client(create_app(settings)), "2025-11-25")
     assert [agent.ask("ping")[0] for _ in range(4)] == [200, 200, 200, 429]
     refused = agent.post(PING)
-    assert "/mcp: 3 a minute" in detail(refused, 429)
+    assert (refused.status_code, refused.json["error"]["code"]) == (429, -32600)
+    assert "/mcp: 3 a minute" in refused.json["error"]["message"]
     assert int(refused.headers["Retry-After"]) <= 60
 
 
@@ -495,3 +514,133 @@ def test_no_body_of_thousands_is_a_failure_of_the_server(unlimited, request):
     statuses = mcp_bodies.attack(unlimited, count=count, seed=seed)
     print(f"{count} bodies, seed {seed}: {dict(statuses)}")
     assert {200, 202, 400, 404, 413} <= set(statuses)
+
+
+# ------------------------------------------------------------------------------ long answers, and local times
+
+
+@pytest.fixture
+def berlin(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_a_long_text_is_read_in_parts_and_as_a_whole(agent, stored):
+    lines = [f"Line {number} of the long list" for number in range(1_000)]
+    photo_id = stored(*lines)
+
+    parts, offset = [], 0
+    while offset is not None:
+        found = agent.read("get_screenshot", id=photo_id, offset=offset)
+        shown = found["screenshot"]
+        parts.append(unframed(shown["text"], found["notice"]))
+        offset = shown.get("next_offset")
+    whole = "".join(parts)
+    assert whole.startswith("\n".join(lines))
+    assert shown["text_length"] == len(whole)
+    notice, _, text = agent.read("fetch", id=str(photo_id))["text"].partition("\n")
+    assert unframed(text, notice) == whole
+
+
+def test_lists_go_on_by_their_cursor(agent, stored):
+    ids = [
+        stored(f"Ticket number {word}", "to the harbour") for word in ("one", "two", "three", "four", "five")
+    ]
+    note("# First", ids[0])
+    note("# Second", ids[1])
+    for arguments in ({"query": "ticket"}, {}):
+        seen, cursor = [], ""
+        while cursor is not None:
+            found = agent.read("search_screenshots", limit=2, cursor=cursor, **arguments)
+            assert found["total"] == 5
+            seen += [one["id"] for one in found["results"]]
+            cursor = found.get("next_cursor")
+        assert sorted(seen) == ids
+        assert len(found["results"]) == 1
+    first = agent.read("recent_notes", limit=1)
+    second = agent.read("recent_notes", cursor=first["next_cursor"])
+    assert [unframed(page["results"][0]["content"], page["notice"]) for page in (first, second)] == [
+        "# Second",
+        "# First",
+    ]
+    assert "next_cursor" not in second
+    assert agent.error("search_screenshots", cursor="soon").startswith("cursor: must be `next_cursor`")
+
+
+def test_days_and_times_are_local_with_their_zone(berlin, agent, client):
+    moments = {"late": "2026-06-30T21:30", "early": "2026-06-30T22:30"}  # UTC: 23:30, and 0:30 on 1 July
+    ids = {}
+    for name, moment in moments.items():
+        taken = str(to_epoch_ms(datetime.fromisoformat(moment)))
+        ids[name] = client.upload(draw(name), original_timestamp=taken).json["id"]
+
+    def found(**period):
+        return {one["id"] for one in agent.read("search_screenshots", **period)["results"]}
+
+    assert found(since="2026-07-01", until="2026-07-01") == {ids["early"]}
+    assert found(until="2026-06-30") == {ids["late"]}
+    assert found(since="2026-06-30T23:00", until="2026-07-01T00:00") == {ids["late"]}
+    assert found(since="2026-06-30T22:00Z") == {ids["early"]}
+    shown = agent.read("get_screenshot", id=ids["early"])
+    assert shown["time_zone"] == "Europe/Berlin"
+    assert shown["screenshot"]["taken"] == "2026-07-01T00:30:00+02:00"
+    assert agent.error("search_screenshots", since="yesterday").startswith("since: must be a local day")
+
+
+def test_a_search_without_results_says_what_is_near_and_what_was_no_operator(agent, stored):
+    stored("Library account", "Return the atlas")
+    found = agent.read("search_screenshots", query="zzqx atlas foo:bar is:weird http://a.example 12:30")
+    assert found["unknown_operators"] == ["foo:bar", "is:weird"]
+    found = agent.read("search_screenshots", query='"atlas account library"')
+    assert found["total"] == 0
+    assert {near["word"] for near in found["nearest"]} <= {"atlas", "account", "library"}
+    assert found["nearest"]
+    found = agent.read("search_screenshots", query="librery")
+    assert found["corrected"] == [{"word": "librery", "matched": ["Library"]}]
+
+
+def test_the_overview_has_the_names_to_filter_by(berlin, agent, client, stored):
+    photo_id = stored(*HARMLESS)
+    marked = stored(*SENSITIVE)
+    client.patch(f"/api/photos/{photo_id}", json={"tags": ["Books"]})
+    client.patch(f"/api/photos/{marked}", json={"tags": [CARD]})
+    found = agent.read("overview")
+    assert (found["total"], found["time_zone"]) == (2, "Europe/Berlin")
+    assert found["now"][-6:] in ("+01:00", "+02:00")
+    assert found["tags"] == [{"name": "Books", "count": 1}]
+    assert CARD not in json.dumps(found)
+
+
+def test_a_large_picture_can_be_read(agent, client, make_photo):
+    photo_id = client.upload(make_photo("tall", size=(1080, 2400))).json["id"]
+    sizes = {}
+    for size in ("small", "large"):
+        _, picture = agent.call("get_screenshot", id=photo_id, thumbnail=True, size=size)["content"]
+        with Image.open(io.BytesIO(base64.b64decode(picture["data"]))) as image:
+            sizes[size] = max(image.size)
+    assert sizes == {"small": 512, "large": 1_568}
+    assert agent.error("get_screenshot", id=photo_id, size="huge").startswith("size: ")
+
+
+def test_threads_have_their_state_and_their_screenshots(agent, client, stored):
+    ids = [stored(*lines) for lines in PARCEL]
+    found = agent.read("list_threads", type="parcel")
+    (thread,) = found["results"]
+    assert (thread["state"], sorted(thread["screenshots"]), thread["said_on"]) == ("delivered", ids, ids[1])
+    assert thread["url"] == f"http://localhost/#/photo/{ids[1]}"
+    assert agent.read("list_threads", state="open")["total"] == 0
+    assert agent.error("list_threads", state="lost").startswith("state: must be one of open, ordered")
+
+
+def test_a_record_says_which_fields_stay_here(agent, client, stored):
+    photo_id = stored("Home network", "Ask at the desk")
+    fields = [{"name": "ssid", "value": "Attic"}, {"name": "password", "value": "harbor lamp 7"}]
+    said = {"records": [{"type": "WifiNetwork", "fields": fields}]}
+    assert client.patch(f"/api/photos/{photo_id}", json=said).status_code == 200
+    answers = [agent.read("list_records", type="WifiNetwork"), agent.read("get_screenshot", id=photo_id)]
+    assert "harbor lamp" not in json.dumps(answers)
+    shown = [*answers[0]["results"], answers[1]["screenshot"]]
+    assert all(one["withheld"] for one in shown)

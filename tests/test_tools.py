@@ -110,7 +110,7 @@ def test_the_built_in_tools_are_offered_in_the_protocols_form(toolbox):
         )
         assert "\n" not in tool["function"]["description"]
     search = offered[0]["function"]["parameters"]["properties"]
-    assert set(search) == {"query", "category", "intent", "device_id", "since", "until", "limit"}
+    assert set(search) == {"query", "category", "intent", "device_id", "since", "until", "limit", "page"}
     assert search["category"]["enum"] == [
         "chat",
         "webpage",
@@ -333,7 +333,10 @@ def test_long_texts_are_cut(toolbox, library):
     assert len(json.dumps(result)) < 1_200
     result = call(box, "get_screenshot", id=1)["results"][0]
     assert len(json.dumps(result)) < 16_000
-    assert result["visible_text"].endswith("[…]")
+    assert len(result["visible_text"]) == result["next_offset"] == 6_000
+    assert result["text_length"] == 70_000
+    rest = call(box, "get_screenshot", id=1, offset=66_000)["results"][0]
+    assert (len(rest["visible_text"]), "next_offset" in rest) == (4_000, False)
 
 
 @pytest.mark.parametrize(
@@ -419,7 +422,7 @@ def test_a_screenshot_is_read_by_its_id(toolbox, library, spelling):
     assert answer["results"][0] == {
         "id": photo, "title": "a.png", "app": "", "summary": "A flight.", "snippet": "Flight to Tahiti",
         "category": "chat", "intent": "reference", "entities": [{"type": "code", "value": "AF 76"}],
-        "visible_text": "Flight\nto Tahiti", "taken": "2026-11-21T12:00:00.000",
+        "visible_text": "Flight\nto Tahiti", "text_length": 16, "taken": "2026-11-21T12:00:00.000",
         "device_id": "pixel", "status": "done", "filename": "a.png",
     }  # fmt: skip
 

@@ -178,7 +178,7 @@ class _Document:
     def __init__(self) -> None:
         self.schemas: dict[str, Any] = {}
         self._examples = examples.Examples(self.schemas)
-        self.schema(Error)
+        self.schema(Problem)
 
     def operation(
         self, rule: Rule, method: str, view: Any, statuses: list[int], *, is_limited: bool
@@ -276,7 +276,7 @@ class _Document:
         return {"$ref": f"#/components/responses/{component}"}
 
 
-class Error(msgspec.Struct):
+class Problem(msgspec.Struct):
     """The body of every error."""
 
     detail: str  # a sentence
@@ -332,7 +332,7 @@ def _statuses(
 
 
 def _response(status: int, text: str) -> dict[str, Any]:
-    schema = {"$ref": f"#/components/schemas/{Error.__name__}"}
+    schema = {"$ref": f"#/components/schemas/{Problem.__name__}"}
     content = {
         "application/json": {"schema": schema, "example": {"detail": examples.ERRORS.get(status, text)}}
     }
