@@ -338,11 +338,10 @@ def _add_own_routes(app: Application, page: Callable[[str], dashboard.Page]) -> 
         }
 
     @app.get("/api/openapi.json")
-    @inputs.without_scope
-    @inputs.operation()
+    @inputs.operation(NotAuthenticated)
     def show_contract() -> dict[str, Any]:
         """Get this contract, as OpenAPI 3.1. Client makers generate their code from it. It is the same for
-        everybody and needs no key.
+        everybody and needs no key, but one that is sent must be right.
         """
         return contract()
 
@@ -432,7 +431,8 @@ def _authenticate() -> ResponseReturnValue | None:
         raise NotFound("There is nothing at this path: the key is the only way in")
     if not _is_preflight(request, app.settings):
         flask.g.caller = _caller(request.environ.get("HTTP_AUTHORIZATION", ""), app.api_key)
-        access.check_scope(flask.g.caller, request.endpoint)
+        if request.endpoint not in OPTIONAL_ENDPOINTS:
+            access.check_scope(flask.g.caller, request.endpoint)
     if app.api_key is None:
         access.check_without_key(request.headers, app.settings.cors_origins, reads_json=inputs.has_json())
     return None

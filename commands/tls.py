@@ -31,7 +31,8 @@ def begin_tls(names: tuple[str, ...], anew: bool) -> None:
     page = addresses.best(listening()) + trust.PATHS["ca"]
     click.echo(f"Next: open {page} on each device, and install the CA as it says.")
     if addresses.reach(listening()).loopback_only:
-        click.echo("Only this machine can connect now. Set SNAPLORE_BIND=0.0.0.0:8000 to let devices in.")
+        port = listening().rpartition(":")[2]
+        click.echo(f"Only this machine can connect now. Set SNAPLORE_BIND=0.0.0.0:{port} to let devices in.")
     click.echo("Programs that send screenshots to http:// need the new address: connect them again.")
     if application().settings.tls == "off":
         click.echo("SNAPLORE_TLS is off, so the service goes on with plain http.", err=True)

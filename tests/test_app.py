@@ -299,3 +299,28 @@ def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_mo
     ]
     assert not [word for word in ("quicksilver", "divorce", "zanzibar") if word in caplog.text]
     database.close_connections()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/.well-known/oauth-protected-resource",
+        "/.well-known/oauth-authorization-server/mcp",
+        "/mcp/.well-known/openid-configuration",
+        "/register",
+    ],
+)
+def test_no_client_is_told_that_there_is_oauth(app, path):
+    for call in (app.test_client().get, app.test_client().post):
+        assert "nothing at this path" in detail(call(path), 404)
+    assert app.test_client().get("/api/photos").status_code == 401
+
+
+def test_an_answer_within_the_limit_names_no_time_to_come_again(client):
+    answer = client.get("/mcp")
+    assert answer.status_code == 405
+    made = client.post("/api/feeds", json={"kind": "notes"}).json
+    answer = client.get(made["url"].partition("localhost")[2])
+    assert answer.status_code == 200
+    assert "Retry-After" not in answer.headers
+    assert "X-RateLimit-Remaining" in answer.headers

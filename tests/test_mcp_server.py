@@ -40,7 +40,7 @@ CARD = "4532 0151 1283 0366"
 SENSITIVE = ("Harbor Bank", f"Card number {CARD}", f"Your bill is due {DUE}")
 PARCEL = (
     ("DHL", "Tracking number 00340434161094042557", "Your parcel has been shipped"),
-    ("DHL", "Tracking number 00340434161094042557", "Entregado el 4 de noviembre"),
+    ("A parcel", "Sendungsnummer 00340434161094042557", "Zugestellt am 4. November"),
 )
 ERAS = (*HANDSHAKE_VERSIONS, STATELESS)
 

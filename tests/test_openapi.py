@@ -227,11 +227,16 @@ def test_it_is_valid_openapi_3_1(document):
     openapi_spec_validator.validate(document)
 
 
-def test_it_needs_the_key_and_says_for_what_else_that_holds(app, client, document):
-    detail(app.test_client().get("/api/openapi.json"), 401)
+def test_it_is_open_to_everybody_but_a_wrong_key_is_refused(app, document):
+    anybody = app.test_client()
+    assert anybody.get("/api/openapi.json").json == document
+    detail(anybody.get("/api/openapi.json", headers={"Authorization": "Bearer wrong"}), 401)
+
+
+def test_it_says_what_needs_the_key(document):
     for named, operation in operations(document).items():
         is_open = (
-            named in ("GET /", "GET /api/health", "POST /api/pairing/redeem")
+            named in ("GET /", "GET /api/health", "GET /api/openapi.json", "POST /api/pairing/redeem")
             or "/feed/" in named
             or "/s/" in named
         )

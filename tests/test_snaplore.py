@@ -4,11 +4,13 @@ without Flask's commands.
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
+import psutil
 import pytest
 
 from commands import table
@@ -118,3 +120,24 @@ def test_in_an_incomplete_installation_one_line_names_the_next_step(copy, lost):
     assert ended.stderr.startswith("snaplore: ")
     assert ended.stderr.endswith(": run `make install` first\n")
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("locale", "language"), [("", "en"), ("C.UTF-8", "en"), ("zh_CN.UTF-8", None)])
+def test_make_run_speaks_english_where_no_locale_names_a_language(tmp_path, locale, language):
+    environment = {
+        "PATH": os.environ["PATH"],
+        "LANG": locale,
+        "SNAPLORE_DATA_DIR": str(tmp_path / "data"),
+        "SNAPLORE_BIND": "127.0.0.1:0",
+    }
+    with subprocess.Popen(
+        ["make", "--no-print-directory", "run"], cwd=ROOT, env=environment, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, start_new_session=True, text=True,
+    ) as started:  # fmt: skip
+        try:
+            assert any(line.startswith("Open:") for line in started.stdout)
+            (service,) = psutil.Process(started.pid).children()
+            assert service.environ().get("SNAPLORE_LANGUAGE") == language
+        finally:
+            os.killpg(started.pid, signal.SIGTERM)

@@ -20,7 +20,6 @@ SCOPES = ("upload", "read", "full", "feed")
 
 # Each operation of the contract that needs the key, and the scopes of the tokens that may call it.
 TABLE = """
-GET    /api/openapi.json                                      upload read full
 POST   /api/photos/upload                                     upload      full
 POST   /api/photos/upload-batch                               upload      full
 GET    /api/photos                                                   read full

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from datetime import datetime, timedelta
 
@@ -431,6 +432,54 @@ def test_the_code_for_n8n_in_the_documents_checks_signatures(client, receiver, s
     assert run(headers, body.replace("A", "B", 1) + " ") == "Wrong signature"
     assert run(headers, body, "whsec_AAAA") == "Wrong signature"
     assert run({**headers, "webhook-timestamp": "1"}, body) == "Wrong signature"
+
+
+# Of each language: what runs a program, and the program around the block of the documents. Its arguments are
+# the secret, and the three headers with their names.
+CHECKS = {
+    "py": (
+        [sys.executable, "-c"],
+        """BLOCK
+import sys
+headers = dict(zip(sys.argv[2::2], sys.argv[3::2]))
+sys.exit(not is_signed(sys.argv[1], headers, sys.stdin.buffer.read()))""",
+    ),
+    "javascript": (
+        ["node", "-e"],
+        """BLOCK
+const [secret, ...rest] = process.argv.slice(1);
+const headers = {};
+while (rest.length) headers[rest.shift()] = rest.shift();
+process.exit(isSigned(secret, headers, require("fs").readFileSync(0)) ? 0 : 1);""",
+    ),
+    "bash": (["sh", "-c"], "shift\nSECRET=$1 ID=$3 TIMESTAMP=$5 SIGNATURE=$7 BODY=/dev/stdin\nBLOCK"),
+}
+
+
+@pytest.mark.parametrize("language", CHECKS)
+def test_the_documents_check_of_a_signature_accepts_what_is_signed(client, receiver, send, language):
+    command, program = CHECKS[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"needs {command[0]}")
+    secret = register(client, receiver)["secret"]
+    note("Tägliche 笔记")
+    assert send()
+    text = (ROOT / "docs/programs.md").read_text()
+    block = re.search(rf"```{language}\n(.*?)```", text, re.DOTALL)[1]
+    headers, body = receiver.calls[0]
+    filler = ["sh", "-"] if language == "bash" else []
+
+    def accepted(secret=secret, body=body, **changed):
+        names = ("webhook-id", "webhook-timestamp", "webhook-signature")
+        named = [part for name in names for part in (name, changed.get(name[8:], headers[name]))]
+        run = [*command, program.replace("BLOCK", block), *filler, secret, *named]
+        return subprocess.run(run, input=body, check=False).returncode == 0
+
+    assert accepted()
+    assert not accepted(body=body + b" ")
+    assert not accepted(secret="whsec_AAAA")
+    assert not accepted(timestamp="1")
+    assert not accepted(signature="v1,AAAA")
 
 
 def test_the_recipes_in_the_documents_fit_the_events():

@@ -41,6 +41,12 @@ MANIFEST: dict[str, Any] = {
         {"src": "/icon-512.png", "sizes": "512x512", "type": "image/png"},
         {"src": "/icon-maskable-512.png", "sizes": "512x512", "type": "image/png", "purpose": "maskable"},
     ],
+    # What a long press on the icon offers.
+    "shortcuts": [
+        {"name": "Agenda", "url": "/#/agenda"},
+        {"name": "Chat", "url": "/#/chat"},
+        {"name": "Settings", "url": "/#/settings"},
+    ],
     "share_target": {
         "method": "POST",
         "enctype": "multipart/form-data",

@@ -225,8 +225,9 @@ def _grim(target: Target) -> Recipe:
 
 def _powershell(target: Target) -> Recipe:
     lines = (
-        '$shot = Get-ChildItem "$HOME\\Pictures\\Screenshots" -File | Sort-Object LastWriteTime | '
-        "Select-Object -Last 1",
+        # OneDrive may have moved the folder.
+        "$folder = Join-Path ([Environment]::GetFolderPath('MyPictures')) 'Screenshots'",
+        "$shot = Get-ChildItem $folder -File | Sort-Object LastWriteTime | Select-Object -Last 1",
         f"curl.exe --fail --silent --show-error --header {_single(f'Authorization: {target.authorization}')} "
         f'--form "file=@$($shot.FullName)" --form device_id=windows {_single(f"{target.address}{UPLOAD}")}',
     )
