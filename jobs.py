@@ -31,6 +31,7 @@ from curation import news, retention
 from errors import Conflict, SnaploreError, Unavailable
 from locks import named_lock
 from settings import MEGABYTE, Settings
+from terminal.options import Group
 from terminal.service import Login
 from tls import addresses, authority
 from upkeep import cleanup, clocks, moving, progress, rotation, schedule
@@ -118,7 +119,7 @@ def sealed_in_words(sealed: rotation.SealedAnew, verb: str) -> str:
     return f"{sealed.done} pictures and attachments {verb}{left}"
 
 
-jobs = click.Group("jobs", help="Regular jobs for cron, beside the service; each prints one line.")
+jobs = Group("jobs", help="Regular jobs for cron, beside the service; each prints one line.")
 
 
 def job(

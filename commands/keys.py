@@ -15,11 +15,12 @@ from clock import utc_now
 from jobs import application, command, kept_for, listening, sealed_in_words
 from locks import ServiceLock
 from settings import MEGABYTE, NAME, START, VERSION, Settings
+from terminal.options import Group
 from tls import addresses, network
 from upkeep import progress, rotation
 from web import shapes
 
-keys = click.Group("keys", help="Show, rotate and replace the keys of the service and its data.")
+keys = Group("keys", help="Show, rotate and replace the keys of the service and its data.")
 
 
 @command(keys, name="show-api-key")

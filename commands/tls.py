@@ -5,9 +5,10 @@ import click
 import database
 from clock import utc_now
 from jobs import application, command, listening
+from terminal.options import Group
 from tls import addresses, authority, certificates, trust
 
-tls = click.Group("tls", help="Serve https at home, with a certificate authority (CA) of its own.")
+tls = Group("tls", help="Serve https at home, with a certificate authority (CA) of its own.")
 
 
 @command(tls, name="init")

@@ -16,7 +16,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 import click
 
 from settings import MEGABYTE, NAME, VERSION
-from terminal import logins, showing, texts
+from terminal import logins, managing, showing, texts
 from terminal.failures import Failed, Unreachable, Untrusted
+from terminal.options import INTERRUPTED, Group, Number, connected, pem, with_dry_run, with_json, with_reveal
 from terminal.service import Login, Service, fingerprint, offered_authority
 from text import storable
 
@@ -35,6 +36,7 @@ DELAYS = (1.0, 4.0)  # seconds before the second and the third try
 LONGEST_DELAY = 30.0
 BUSY = (429, 503)
 NOT_ALLOWED = (401, 403)
+PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".heic", ".heif", ".avif")  # names in folders
 HIT_ROWS = 8  # of a picture beside a hit
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
 
@@ -50,7 +52,7 @@ class Beside(NamedTuple):
     login: Callable[[], Login]  # with the owner's key, as the service's own commands find it
 
 
-class CommandLine(click.Group):
+class CommandLine(Group):
     """The client's commands, and those of the service beside it."""
 
     def __init__(self, beside: Callable[[], Beside] | None = None):
@@ -65,6 +67,14 @@ class CommandLine(click.Group):
         if cmd_name not in self.commands:
             self._load(ctx)
         return super().get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. Ctrl+C ends it with the exit code that shells expect."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("Stopped.", err=True)
+            ctx.exit(INTERRUPTED)
 
     def _load(self, ctx: click.Context) -> None:
         if self.beside is not None:
@@ -82,41 +92,13 @@ def run(beside: Callable[[], Beside] | None = None) -> None:
     command_line.main(prog_name=command_line.name)
 
 
-def connected(function: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that choose a service, and the service as its first argument."""
-
-    @click.option("--url", default="", help="The service; else SNAPLORE_URL, the login, this machine.")
-    @click.option(
-        "--ca",
-        envvar="SNAPLORE_CA_FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="The certificate of the only authority to trust, a PEM file.",
-    )
-    @functools.wraps(function)
-    def wrapped(url: str, ca: Path | None, **options: Any) -> None:
-        command_line = click.get_current_context().find_root().command
-        beside = command_line.beside if isinstance(command_line, CommandLine) else None
-        own = (lambda: beside().login()) if beside else None
-        function(Service(logins.chosen(url, _pem(ca), os.environ, own)), **options)
-
-    return wrapped
-
-
-def with_json(function: Callable[..., None]) -> Callable[..., None]:
-    return click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")(function)
-
-
-def with_reveal(function: Callable[..., None]) -> Callable[..., None]:
-    return click.option("--reveal", is_flag=True, help="Show what is sensitive, too.")(function)
-
-
 # -------------------------------------------------------------------------------------------------- finding
 
 
 @click.command()
 @connected
 @click.argument("query", nargs=-1, required=True)
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="The most hits.")
+@click.option("--limit", type=Number(1, 100), default=10, show_default=True, help="The most hits.")
 @click.option("--pictures", "with_pictures", is_flag=True, help="Draw each one, in a terminal that can.")
 @with_reveal
 @with_json
@@ -154,7 +136,7 @@ def search(
 
 @click.command()
 @connected
-@click.argument("photo_id", metavar="ID", type=click.IntRange(min=0))
+@click.argument("photo_id", metavar="ID", type=Number(min=0))
 @click.option("--picture/--no-picture", default=True, help="Draw it, in a terminal that can.")
 @click.option(
     "--save", type=click.Path(dir_okay=False), help="Write the original to a new file; - is stdout."
@@ -213,7 +195,7 @@ def agenda(service: Service, since: str, until: str, reveal: bool, as_json: bool
 @click.option("--since", default="", help="The first day, like 2026-11-01.")
 @click.option("--until", default="", help="The last day.")
 @click.option("--seller", default="", help="Who it is from: a shop, a carrier, a bank.")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The most rows.")
+@click.option("--limit", type=Number(1, 100), default=20, show_default=True, help="The most rows.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all of them as a table for spreadsheets.")
 @with_reveal
 @with_json
@@ -267,13 +249,20 @@ class Picture(NamedTuple):
 @connected
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
 @click.option("--device-id", default="", help="The device that they belong to. [default: this machine]")
+@with_dry_run
 @with_json
-def add(service: Service, files: tuple[Path, ...], device_id: str, as_json: bool) -> None:
-    """Add pictures; - is one from stdin.
+def add(service: Service, files: tuple[Path, ...], device_id: str, dry_run: bool, as_json: bool) -> None:
+    """Add pictures, and those in folders and their subfolders; - is one from stdin.
 
-    Those that are there already are recognised by their content. What was added is listed with its id. A file
-    that fails does not stop the others, and makes the exit code 1.
+    Those that are there already are recognised by their content, so a run that was stopped can be repeated.
+    What was added is listed with its id. A file that fails does not stop the others, and makes the exit code
+    1. In folders, hidden files, links and what is no picture by its name are skipped.
     """
+    files = tuple(_found(files))
+    if dry_run:
+        shown = [storable(str(file)) for file in files]
+        click.echo(texts.as_json(shown) if as_json else f"{len(files)} pictures would be sent.")
+        return
     name = platform.node() or "terminal"
     device = {"device_id": device_id or _identifier(name), "device_name": name}
     shows_progress = len(files) > 1 and sys.stderr.isatty()
@@ -285,6 +274,10 @@ def add(service: Service, files: tuple[Path, ...], device_id: str, as_json: bool
             try:
                 answer = _uploaded(service, _read(file), device)
                 result |= {"id": answer.get("id"), "dedup": answer.get("dedup") is True}
+            except KeyboardInterrupt:
+                _print_totals(done, failures=shows_progress)
+                click.echo(f"Stopped after {len(done)} of {len(files)}. Run it again to go on.", err=True)
+                raise SystemExit(INTERRUPTED) from None
             except Failed as problem:
                 if isinstance(problem, Unreachable) or problem.status in NOT_ALLOWED:
                     stopped = problem  # the next file would meet the same
@@ -301,6 +294,21 @@ def add(service: Service, files: tuple[Path, ...], device_id: str, as_json: bool
         raise stopped
     if any("error" in result for result in done):
         raise SystemExit(1)
+
+
+def _found(files: tuple[Path, ...]) -> Iterator[Path]:
+    """The files, and the pictures in the folders among them, in the order of their names."""
+    for file in files:
+        if not file.is_dir():
+            yield file
+            continue
+        for folder, names, found in os.walk(file):
+            names[:] = sorted(name for name in names if not name.startswith("."))
+            for name in sorted(found):
+                place = Path(folder, name)
+                is_picture = place.suffix.lower() in PICTURES and not name.startswith(".")
+                if is_picture and place.is_file() and not place.is_symlink():
+                    yield place
 
 
 def _print_added(result: Mapping[str, object]) -> None:
@@ -392,7 +400,7 @@ def login(url: str, code: str | None, ca: Path | None, expected: str | None) -> 
     if code and code.startswith("snp_"):
         raise click.UsageError("Others on this machine can read arguments: leave the token out, and type it.")
     address, code_in_url = logins.address(url)
-    authority = _trusted(address, _pem(ca), expected)
+    authority = _trusted(address, pem(ca), expected)
     given = code or code_in_url or _asked()
     token = given
     if not given.startswith("snp_") and len("".join(filter(str.isalnum, given))) == 8:
@@ -451,13 +459,6 @@ def _asked() -> str:
     return sys.stdin.readline(1_000).strip()
 
 
-def _pem(file: Path | None) -> str:
-    try:
-        return file.read_text(errors="replace")[:1_000_000] if file else ""
-    except OSError as problem:
-        raise Failed(f"{file} cannot be read: {problem.strerror}.") from None
-
-
 def _save(file: Path, picture: bytes) -> None:
     try:
         with file.open("xb") as made:
@@ -468,4 +469,4 @@ def _save(file: Path, picture: bytes) -> None:
         raise Failed(f"{file} cannot be written: {problem.strerror}.") from None
 
 
-COMMANDS = [search, show, add, agenda, records, login, logout]
+COMMANDS = [search, show, add, agenda, records, *managing.COMMANDS, login, logout]

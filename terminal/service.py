@@ -12,7 +12,7 @@ import secrets
 import socket
 import ssl
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from settings import MEGABYTE
@@ -23,6 +23,7 @@ MOST_JSON = 32 * MEGABYTE
 MOST_PICTURE = 64 * MEGABYTE
 MOST_TABLE = 64 * MEGABYTE
 MOST_CERTIFICATE = 64 * 1024
+BLOCK = 256 * 1024
 
 
 Query = str | int | tuple[str, ...]  # a value of a query; several of one name
@@ -64,6 +65,29 @@ class Service:
         """The JSON object that answers the JSON `body`. Raises `Failed`."""
         sent = json.dumps(body).encode()
         return _object(self._answer("POST", path, [sent], "application/json", most=MOST_JSON))
+
+    def delete(self, path: str) -> None:
+        """Delete what is at `path`. Raises `Failed`."""
+        self._answer("DELETE", path, most=MOST_JSON)
+
+    def download(self, path: str, file: BinaryIO) -> int:
+        """Write what `path` answers to `file`, however large it is; returns its size in bytes. Raises
+        `Failed`, also where the connection ends before the answer does, and `OSError` of the file.
+        """
+        size = 0
+        headers = {"Authorization": f"Bearer {self.login.token}", "User-Agent": "snaplore-client"}
+        with contextlib.closing(self._connection()) as connection:
+            with self._explained():
+                connection.request("GET", self._path + path, headers=headers)
+                answer = connection.getresponse()
+                if answer.status != 200:
+                    raise _refusal(answer, answer.read(MOST_JSON))
+            while True:
+                with self._explained():
+                    block = answer.read(BLOCK)
+                if not block:
+                    return size
+                size += file.write(block)
 
     def upload(self, filename: str, picture: bytes, fields: Mapping[str, str]) -> dict[str, Any]:
         """Upload a picture, with the fields of the form. Raises `Failed`."""

@@ -14,6 +14,7 @@ import pty
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import PIL.Image
@@ -573,3 +574,102 @@ def test_a_picture_is_drawn_in_a_terminal_that_can_and_never_in_a_pipe(service, 
     assert code == 0
     assert (drawn in seen) if drawn else (b"\x1b_G" not in seen and b"1337" not in seen)
     assert b"\x1b" not in process("show", photo, home=tmp_path, **known).stdout
+
+
+# ------------------------------------------------------------------------------------------------- managing
+
+
+@pytest.fixture
+def ours(tmp_path):
+    """`ours(*arguments)`: runs the client as a process of its own against a real service."""
+    with Service(tmp_path, language="en", api_key="key") as service:
+        home = {"HOME": str(tmp_path), "SNAPLORE_URL": service.url, "SNAPLORE_TOKEN": "key"}
+
+        def run(*arguments, code=0):
+            command = [sys.executable, "-c", "from terminal.commands import run; run()", *map(str, arguments)]
+            done = subprocess.run(
+                command, cwd=ROOT, env={"PATH": os.environ["PATH"], **home}, capture_output=True, check=False
+            )
+            assert done.returncode == code, done.stderr.decode()
+            return done.stdout.decode()
+
+        yield service, run
+
+
+@pytest.mark.slow
+def test_screenshots_are_tagged_kept_thrown_away_and_exported(ours, tmp_path):
+    service, run = ours
+    ids = [service.upload(draw(text), f"{text}.png")["id"] for text in ("one", "two")]
+
+    assert run("tag", "trip", *ids, "--dry-run") == "2 of 2 screenshots would get the tag trip.\n"
+    assert service.get(f"/api/photos/{ids[0]}")["tags"] == []
+    assert run("tag", "trip", *ids) == "2 of 2 screenshots got the tag trip.\n"
+    assert run("tag", "trip", ids[1], "--remove") == "1 of 1 screenshots lost the tag trip.\n"
+    assert [service.get(f"/api/photos/{photo_id}")["tags"] for photo_id in ids] == [["trip"], []]
+    assert json.loads(run("keep", *ids, "--json"))["changed"] == 2
+    assert service.get("/api/photos", kept="true")["total"] == 2
+    assert run("keep", ids[0], 99) == "1 of 2 screenshots are kept.\n"
+    assert run("delete", ids[1]) == "1 of 1 screenshots went to the trash.\n"
+    assert service.get("/api/photos")["total"] == 1
+    assert run("delete", ids[1], "--undo") == "1 of 1 screenshots came back.\n"
+    assert run("delete", ids[1], "--for-good", "--yes") == "1 of 1 screenshots are deleted.\n"
+    assert "Screenshots: 1, " in run("status")
+    assert json.loads(run("status", "--json"))["total_photos"] == 1
+
+    made = tmp_path / "all.zip"
+    run("export", made)
+    with zipfile.ZipFile(made) as packed:
+        assert packed.testzip() is None
+        assert any(name.startswith("photos/") for name in packed.namelist())
+    run("export", made, code=1)
+
+    token = service.call("POST", "/api/tokens", json={"name": "Laptop", "scope": "read"}).json()
+    assert f"{token['id']:>4}  read  Laptop  (used never)" in run("tokens")
+    run("tokens", "--revoke", token["id"])
+    assert run("tokens") == ""
+
+
+@pytest.mark.slow
+def test_a_folder_is_added_with_its_pictures_and_a_second_run_stores_nothing(ours, tmp_path):
+    service, run = ours
+    folder = tmp_path / "in" / "2024"
+    folder.mkdir(parents=True)
+    for number in range(3):
+        (folder / f"Screenshot_20240102-10111{number}.png").write_bytes(draw(str(number)))
+    (folder / "notes.txt").write_text("no picture")
+    (folder / ".hidden.png").write_bytes(draw("hidden"))
+    (folder / "link.png").symlink_to(folder / "Screenshot_20240102-101110.png")
+
+    assert run("add", tmp_path / "in", "--dry-run") == "3 pictures would be sent.\n"
+    for known in (False, True):
+        done = json.loads(run("add", tmp_path / "in", "--json"))
+        assert [result["dedup"] for result in done] == [known] * 3
+    assert {photo["original_timestamp"][:7] for photo in service.photos()} == {"2024-01"}
+
+
+def test_ctrl_c_says_what_was_done_and_how_to_go_on(server, run, tmp_path, monkeypatch):
+    server.answer("/api/photos/upload", {"id": 1, "dedup": False})
+    files = [tmp_path / f"{number}.png" for number in range(3)]
+    for file in files:
+        file.write_bytes(b"picture")
+    sent = []
+
+    def interrupted(self, name, *_, **__):
+        if sent:
+            raise KeyboardInterrupt
+        sent.append(name)
+        return {"id": 1, "dedup": False}
+
+    monkeypatch.setattr("terminal.service.Service.upload", interrupted)
+    stopped = run("add", *files)
+    assert stopped.exit_code == 130
+    assert "Stopped after 1 of 3. Run it again to go on." in stopped.stderr
+
+    monkeypatch.setattr("terminal.service.Service.get", interrupted)
+    stopped = run("search", "invoice")
+    assert (stopped.exit_code, stopped.stderr) == (130, "Stopped.\n")
+
+
+def test_help_is_not_cut_and_a_bad_number_is_named_plainly(run):
+    assert "..." not in run("--help").output.replace("FILE...", "").replace("[ARGS]...", "")
+    assert "'abc' is not a valid whole number" in run("show", "abc").stderr

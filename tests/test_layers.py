@@ -100,6 +100,8 @@ INSIDE = {
         "failures",
         "service",
         "logins showing",
+        "options",
+        "managing",
         "commands",
     ),
     "tls": (
@@ -366,7 +368,8 @@ STATEMENT = re.compile(r"\b(?:INSERT INTO|REPLACE INTO|UPDATE|DELETE FROM)\s+([a
 
 ENVIRONMENT_READERS = {"app", SERVER}
 # The client's commands: their settings are those of the person's shell and terminal.
-ENVIRONMENT_USERS = {"terminal.commands", "terminal.showing", "commands.serving"} | {  # passes it on to gunicorn
+ENVIRONMENT_USERS = {"terminal.commands", "terminal.options", "terminal.showing"} | {
+    "commands.serving",  # passes it on to gunicorn
     "outlets.ics",  # the name of the time zone, by the variable that the C library reads
 }
 # What the client may use beside its own modules: it is copied with these to other machines.
