@@ -28,7 +28,7 @@ import pictures
 import records
 import tallies
 import threads
-from assistant.arguments import FOUND, MOST_FOUND
+from assistant.arguments import FOUND, MOST_FOUND, begun
 from assistant.tools import Toolbox
 from clock import local_time, parse_time, start_of_local, utc_now
 from engines import reading
@@ -371,6 +371,8 @@ def _in_utc(name: str, value: str) -> str:
     """A local day or time as UTC; a day as `until` is its end. A time with an offset is converted. Raises
     `BadInput`, naming the argument.
     """
+    if name == "since" and begun(value, local_time(utc_now()).date()) is not None:
+        return value  # today, this_week or this_month, which are local already
     try:
         if len(value) == len("2026-11-21"):
             day = max(date.fromisoformat(value), date(1970, 1, 2))

@@ -324,3 +324,9 @@ def test_an_answer_within_the_limit_names_no_time_to_come_again(client):
     assert answer.status_code == 200
     assert "Retry-After" not in answer.headers
     assert "X-RateLimit-Remaining" in answer.headers
+
+
+def test_the_manifest_offers_views_of_the_page(app):
+    manifest = app.test_client().get("/manifest.webmanifest").json
+    views = {one["url"] for one in manifest["shortcuts"]}
+    assert views == {"/#/agenda", "/#/chat", "/#/settings"}
