@@ -370,7 +370,8 @@ def test_a_busy_service_is_tried_again_and_other_files_go_on(server, run, tmp_pa
     server.answer("/api/photos/upload", {"detail": "Busy."}, 503, Retry_After="2")
     server.answer("/api/photos/upload", {"id": 7, "dedup": False})
     (tmp_path / 'a".png').write_bytes(b"picture")
-    ended = run("add", "--json", tmp_path / 'a".png', tmp_path, tmp_path / "missing.png")
+    os.mkfifo(tmp_path / "pipe.png")
+    ended = run("add", "--json", tmp_path / 'a".png', tmp_path / "pipe.png", tmp_path / "missing.png")
 
     assert ended.exit_code == 1
     assert [(result.get("id"), result.get("error")) for result in json.loads(ended.stdout)] == [
