@@ -11,6 +11,7 @@ import { t } from "./texts.js";
 
 const LARGEST_UPLOAD = 50 * 1024 * 1024;
 const UPLOADS_AT_ONCE = 3;
+const ROWS_LISTED = 50; // rows
 const REFUSED = [400, 413, 415, 422]; // what a picture is refused with that will never be accepted
 const UPLOAD_RETRIES = 3;
 const FIRST_DELAY = 1; // seconds; doubled each time
@@ -266,7 +267,7 @@ class UploadPanel {
 
   /** @param {Upload} upload */
   show(upload) {
-    if (upload.phase === "waiting" && this.#list.children.length >= UPLOADS_AT_ONCE) return; // of a folder, there may be thousands
+    if (upload.phase === "waiting" && this.#list.children.length >= ROWS_LISTED) return; // of a folder, there may be thousands
     if (["done", "dedup"].includes(upload.phase)) {
       upload.row?.remove();
       upload.row = null;

@@ -20,7 +20,7 @@ const LOOKS_AGAIN = 4; // seconds
 export const duplicates = {
   show(container) {
     const body = h("div.stack");
-    const all = button("", { glyph: "trash", kind: "primary", hidden: true });
+    const all = button(t("duplicates.title"), { kind: "primary", hidden: true });
     /** @type {Map<DuplicateStack, number>} */
     let chosen = new Map();
     /** @param {DuplicateStack[]} stacks */
@@ -33,7 +33,7 @@ export const duplicates = {
     };
     /** @param {DuplicateStack} stack */
     const card = (stack) => {
-      const tidy = button("", { click: () => remove(tidy, [stack]) });
+      const tidy = button(t("duplicates.title"), { click: () => remove(tidy, [stack]) });
       const label = () => fill(tidy, h("span", t("duplicates.one", { count: formatNumber(others([stack]).length) })));
       const choose = (/** @type {number} */ id) => {
         chosen.set(stack, id);
