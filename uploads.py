@@ -195,8 +195,8 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
             earlier = _already_stored(upload, spool.sha256)
             if earlier is None:
                 photo.save(force_insert=True)
-                claims.enqueue(photo, now=now)
                 _note_upload(upload, photo.original_timestamp, new=1, now=now)
+                claims.enqueue(photo, now=now)
     except BaseException:
         _discard(written)
         raise
