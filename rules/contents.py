@@ -32,7 +32,7 @@ _SUM = re.compile(r"\d[\d.,]{0,14} ?[A-Za-z]{2,5}")  # with a currency that has 
 _VALUE = re.compile(r"[-+−~≈<>]? ?(?:\S{0,4} ?)?\d[\d.,:/ '%]{0,16}(?: ?(?:[€£$¥₹元]|[^\W\d]\S{0,9}))?")
 _ICONS = re.compile(r"[0oO.·•|]{1,4}")  # circles and dots, read as letters
 _ENDS = (".", "!", "?", "。", "！", "？", "…", "”", '"')
-_AGO_BEHIND = re.compile(rf"[\s·•]+(?:{AGO})\W{{0,3}}$", re.IGNORECASE)
+_AGO_BEHIND = re.compile(rf"[\s·•](?:{AGO})\W{{0,3}}$", re.IGNORECASE)
 
 
 def amount(layout: Layout) -> str:
