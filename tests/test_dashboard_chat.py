@@ -139,7 +139,8 @@ def cited(photo, boxes):
 
 
 def test_an_answer_points_to_the_line_that_says_it(dashboard):
-    photo = dashboard.service.upload(draw("Library book\nDue on Friday"))["id"]
+    photo = dashboard.service.upload(draw("Ferry timetable\nLeaves on Friday"))["id"]
+    dashboard.service.wait_until_analysed()
     box = {"left": 0.04, "top": 0.08, "width": 0.4, "height": 0.03}
     page = dashboard.open_as_client("#/chat", device_scale_factor=2)
     page.route("**/api/chat/conversations/ace", lambda route: route.fulfill(json=cited(photo, [box])))
@@ -159,6 +160,7 @@ def test_an_answer_points_to_the_line_that_says_it(dashboard):
     expect(page.locator(".chat-steps > summary")).to_have_text("Read 1")
     cutout.click()
     expect(page.get_by_role("dialog").locator(".viewer-mark")).to_have_count(1)
+    assert dashboard.service.call("DELETE", f"/api/photos/{photo}").status_code == 200
 
 
 def test_an_answer_shows_its_tools_and_cites_screenshots(dashboard):
