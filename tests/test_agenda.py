@@ -409,7 +409,7 @@ def test_the_embedded_model_answers_what_is_due_from_the_agenda(client, stored):
     client.put("/api/config/llm", json={"provider": "local"})
     answer = client.post("/api/chat/send", json={"message": "What is coming up?"}).json["message"]
     (item,) = items(client)
-    assert f"- {day} 14:30: **{item['title']}** (#{photo})" in answer["content"]
+    assert f"{day:%a} {day.day} {day:%b} 14:30: #{photo} **{item['title']}**" in answer["content"]
     assert [call["function"]["name"] for call in answer["tool_calls"]] == ["agenda"]
 
 

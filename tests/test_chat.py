@@ -108,7 +108,9 @@ def test_a_message_is_answered_and_both_are_stored(asking, fake_llm):
         None,
     )
     assert (second["role"], second["content"]) == ("assistant", "Hello, what can I find for you?")
-    assert set(first) == {"id", "role", "content", "tool_calls", "tool_name", "has_attachment", "created_at"}
+    assert set(first) == {
+        "id", "role", "content", "tool_calls", "tool_name", "has_attachment", "created_at", "citations",
+    }  # fmt: skip
 
 
 def test_the_model_is_sent_the_rules_the_message_and_the_tools(asking, fake_llm):

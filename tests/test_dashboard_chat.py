@@ -160,6 +160,7 @@ def test_an_answer_points_to_the_line_that_says_it(dashboard):
     expect(page.locator(".chat-steps > summary")).to_have_text("Read 1")
     cutout.click()
     expect(page.get_by_role("dialog").locator(".viewer-mark")).to_have_count(1)
+    page.close()
     assert dashboard.service.call("DELETE", f"/api/photos/{photo}").status_code == 200
 
 

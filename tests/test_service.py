@@ -93,7 +93,7 @@ def test_the_log_has_a_line_for_an_upload_and_one_for_its_analysis_and_no_conten
                 local_media_store_id="secret-77",
             )
         eventually(lambda: "analysed" in service.output, "the photo is analysed")
-        about = sorted(re.findall(r"(?m)^.* INFO (?:photos|analysis): (photo .*)$", service.output))
+        about = sorted(re.findall(r"(?m)^.* INFO (?:uploads|analysis): (photo .*)$", service.output))
         told = ("quicksilver", "divorce", "pixel", "Annas", "secret-77")
         contents = (*told, FINDINGS["app_name"], FINDINGS["summary"], *FINDINGS["visible_text"].splitlines())
         assert not [content for content in contents if content in service.output]
@@ -136,9 +136,8 @@ def test_make_run_prints_the_key_once_the_service_listens(tmp_path):
     recipe = subprocess.run(
         make, cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
     ).stdout.splitlines()[-1]
-    program, *arguments = shlex.split(recipe.removeprefix("exec "))
-    assert program == ".venv/bin/gunicorn"
-    with Service(tmp_path, *arguments) as service:
+    assert shlex.split(recipe) == ["exec", "./snaplore", "serve"]  # which starts the server like this:
+    with Service(tmp_path, "--env", "SHOW_API_KEY=1") as service:
         assert service.output.index("Listening at: ") < service.output.index(
             f"{NAME} {VERSION} at {service.url}\n"
         )

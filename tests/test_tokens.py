@@ -39,6 +39,7 @@ POST   /api/photos/batch                                                  full
 POST   /api/photos/export                                                 full
 GET    /api/photos/tags                                              read full
 GET    /api/photos/sensitive                                         read full
+GET    /api/photos/duplicates                                        read full
 GET    /api/photos/expiring                                          read full
 POST   /api/photos/expiring/keep                                          full
 GET    /api/photos/devices                                           read full
@@ -131,6 +132,7 @@ GET    /api/data/codes                                                    full
 PUT    /api/data/codes
 GET    /api/data/retention/preview                                        full
 GET    /api/addresses                                                     full
+PUT    /api/network
 GET    /api/data/keys                                                     full
 GET    /api/data/export
 POST   /api/data/clear
