@@ -94,6 +94,7 @@ def event(view: View) -> Record | None:
         or evidence(view, "cancelled")
         or mode_of(view) is not None
         or evidence(view, "lodging") > shown
+        or view.kind in ("payment", "accounts")
     ):
         return None
     if evidence(view, "appointment") >= shown or is_offer(view) or evidence(view, "table"):
@@ -141,7 +142,18 @@ def _put_place(view: View, draft: Draft, field: str) -> None:
     found = view.pairs.find(
         "venue", lambda text: text if weight(text) >= 3 and len(text) <= 100 else None, NAMED
     )
+    # What is below the screen's own name is no place, even where that name is "Clinic" or "Restaurant".
+    if found is not None and _is_below_header(view, found[1]):
+        return
     put(draft, field, found)
+
+
+def _is_below_header(view: View, value: Value) -> bool:
+    headers = view.layout.headers[:1]
+    between = [
+        line for line in view.layout.lines if headers and headers[0].bottom <= line.top < value.lines[0].top
+    ]
+    return value.where == "below" and bool(headers) and not between
 
 
 def _start(view: View) -> tuple[Moment, Value] | None:

@@ -19,6 +19,7 @@ NAMED, FULL = 4, 4  # entries that are named, and those that are named with what
 _TEMPLATES = wordlists.table("templates")
 _PHRASES = wordlists.table("sentences")
 _SIGNS: dict[str, str] = _TEMPLATES["signs"]
+_CARRIER = re.compile(r"^([A-Z]{2,3})(\d)")  # "NW482" is written "NW 482"
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 _FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
 
@@ -28,7 +29,7 @@ def line(record: Record, language: str) -> str:
     parts = []
     for named in _TEMPLATES.get(record.type, {"line": ""})["line"].split():
         name, _, form = named.partition(":")
-        words = [worded(record, one, form, language) for one in name.split("–")]
+        words = [_shown(record, one, form, language) for one in name.split("–")]
         if all(words):
             parts.append("–".join(words))
     return shortened(" · ".join(parts), LINE)
@@ -125,13 +126,19 @@ def _filled(record: Record, what: str, language: str) -> str:
         return all(worded(record, name, form, language) for name, form in _FIELD.findall(text))
 
     def fill(text: str) -> str:
-        return _FIELD.sub(lambda match: worded(record, match[1], match[2] or "", language), text)
+        return _FIELD.sub(lambda match: _shown(record, match[1], match[2] or "", language), text)
 
     for template in _TEMPLATES.get(record.type, {}).get(language, {}).get(what, []):
         if known(_OPTIONAL.sub("", template)):
             kept = _OPTIONAL.sub(lambda match: match[1] if known(match[1]) else "", template)
             return one_line(fill(kept)).strip(" ,，:：·–")
     return ""
+
+
+def _shown(record: Record, name: str, form: str, language: str) -> str:
+    """A field as titles and lines have it: a number of a journey with a space."""
+    text = worded(record, name, form, language)
+    return _CARRIER.sub(r"\1 \2", text) if name == "number" else text
 
 
 def _text(value: str, form: str, language: str) -> str:

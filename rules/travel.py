@@ -6,7 +6,7 @@ results) has more than one price or asks to choose, and is none.
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal, NamedTuple
 
@@ -54,6 +54,7 @@ _PLACE = r"[A-ZÀ-Ý][\w.'-]*(?: [A-ZÀ-Ý][\w.'-]*){0,3}"
 _FROM_TO = re.compile(
     rf"\b(?:{any_of('ways', 'origin')}) ({_PLACE}) (?:{any_of('ways', 'between')}) ({_PLACE})"
 )
+_TO = re.compile(rf"(?:{any_of('ways', 'between')}|→|›) ({_PLACE})")
 _IN_BRACKETS = re.compile(r"\s{0,3}[(（][A-Z]{3}[)）]\s{0,3}")
 
 
@@ -83,7 +84,9 @@ def journey(view: View) -> Record | None:
     if route is not None:
         draft.add("from", route.origin, route.at, route.origin)
         draft.add("to", route.destination, route.to, route.destination)
-    _times(view, draft, route)
+    elif number is not None and (to := _behind(number)) is not None:
+        draft.add("to", to, number[1].lines, to)
+    _times(view, draft, route, number)
     _fields(view, draft, mode)
     if (operator := _operator(view, mode)) is not None:
         draft.add("provider", operator.text, operator.lines, operator.text)
@@ -299,7 +302,24 @@ def _timed_stops(view: View) -> list[tuple[Line, tuple[Moment, Value]]]:
     return found
 
 
-def _times(view: View, draft: Draft, route: Route | None) -> None:
+def _behind(number: tuple[str, Value]) -> str | None:
+    """The place behind a number: "ICE 708 to Hamburg"."""
+    rest = " ".join(line.text for line in number[1].lines)[:120].partition(number[0])[2]
+    found = _TO.fullmatch(rest.strip())
+    return found[1] if found else None
+
+
+def _beside(view: View, lines: Sequence[Line]) -> tuple[Moment, Value] | None:
+    """The time in the row of a number."""
+    for row in view.layout.rows:
+        if any(line in row.lines for line in lines):
+            for line in row.lines:
+                if (moment := view.moments.clock(line.text)) is not None:
+                    return moment, Value(line.text, (line,), "rest", "")
+    return None
+
+
+def _times(view: View, draft: Draft, route: Route | None, number: tuple[str, Value] | None) -> None:
     pairs, moments = view.pairs, view.moments
     day = _day(view)
     departs = pairs.find("departure", moments.clock, BESIDE)
@@ -313,7 +333,7 @@ def _times(view: View, draft: Draft, route: Route | None) -> None:
         if two is not None:
             departs, arrives = two
     if departs is None and boards is None:
-        departs = next(_lone_clock(view), None)
+        departs = next(_lone_clock(view), None) or (_beside(view, number[1].lines) if number else None)
     own = departs[0].day if departs else None
     day_lines: tuple[Line, ...] = ()
     if own is None and day is not None:

@@ -12,6 +12,7 @@ from rules import wordlists
 from rules.headings import first_sentence, heading, is_title, names_nothing, site
 from rules.kinds import AGO, WHEN_RIGHT
 from rules.layout import Block, Layout, folded, is_chinese, is_clock, letters, plain, weight
+from rules.names import is_generic
 from rules.view import Draft, View
 
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
@@ -37,6 +38,7 @@ _DURATION = re.compile(
 _CODE = re.compile(
     r"(?:error|code|错误码|错误代码|fehler)\W{0,3}(?:code\W{0,3})?([A-Z]{0,4}[-_]?\d{2,8})", re.IGNORECASE
 )
+_SAID_ENDS = ("?", "!", "？", "！", "。")  # no name ends so
 _MESSAGE = 150  # letters: an error's text is short
 
 
@@ -77,7 +79,7 @@ def with_whom(layout: Layout, app: str) -> Line | None:
     for line in layout.headers:
         text = plain(line.text)
         # In an assistant's chat, what is below the app's name was said.
-        if text.casefold() == app.casefold() or id(line) in said:
+        if text.casefold() == app.casefold() or id(line) in said or text.endswith(_SAID_ENDS):
             continue
         if is_title(text) and not names_nothing(text) and len(text) <= 40 and not _TRAILING_TIME.search(text):
             return line
@@ -188,7 +190,7 @@ def weather(view: View) -> Record | None:
         return None
     layout, draft = view.layout, Draft(view)
     first = layout.blocks[:14]
-    place = next((one for one in first if is_title(plain(one.text)) and not _is_sky(one.text)), None)
+    place = next((one for one in first if _is_place(plain(one.text), view.app)), None)
     sky = next((one for one in first if _is_sky(one.text) and len(one.text) <= 40), None)
     large = [line for line in layout.lines if line.height >= 1.8 * layout.median]
     degrees = next(
@@ -204,6 +206,10 @@ def weather(view: View) -> Record | None:
     if sky is not None:
         draft.add("condition", plain(sky.text), sky.lines)
     return draft.record("WeatherForecast")
+
+
+def _is_place(text: str, app: str) -> bool:
+    return is_title(text) and not _is_sky(text) and not is_generic(text) and text.casefold() != app.casefold()
 
 
 def error(view: View) -> Record | None:

@@ -96,3 +96,26 @@ def test_without_a_time_of_the_screenshot_a_day_without_a_year_is_no_value():
         "k Nights :: 3",
     ]
     assert not any(record.type == "LodgingReservation" for record in records(rows, None))
+
+
+def test_a_question_is_nobody_one_talks_with():
+    rows = ["# Messages", "< :: Are we still on for tomorrow?", "> :: Could we make it Friday?", "[ Message"]
+    assert not any(record.get("participant") for record in records(rows) if record.type == "Conversation")
+
+
+def test_what_is_below_the_name_of_a_screen_is_no_place():
+    rows = ["# Clinic", "| Your appointment", "k Tuesday :: 08:15", "k Dr. Lindqvist :: Room 3"]
+    (found,) = records(rows)
+    assert (found.type, found.get("location")) == ("Appointment", None)
+
+
+def test_a_transfer_for_tickets_is_no_event():
+    rows = [
+        "# Nordbank",
+        "! -45.00 EUR",
+        ". Transfer sent",
+        "k To :: Jonas Weber",
+        "k Concert tickets :: 12 Oct",
+        "k Balance :: 1,431.20 EUR",
+    ]
+    assert "EventReservation" not in {record.type for record in records(rows)}

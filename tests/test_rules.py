@@ -461,6 +461,16 @@ def test_a_generic_bar_gives_way_to_the_heading_below():
     assert found.title == "Moving to the coast"
 
 
+def test_below_a_generic_bar_the_larger_line_alone_is_the_title():
+    steps = [
+        (60, 420 + 90 * number, text)
+        for number, text in enumerate(("250 g red lentils", "2 carrots", "Cumin"))
+    ]
+    found = placed(*BAR, (150, 130, "Recipes", 58), (60, 300, "Lentil soup", 58), *steps)
+
+    assert found.title.removeprefix("Recipes: ") == "Lentil soup"
+
+
 def test_a_dialog_names_the_screen_before_what_it_dims():
     found = placed(
         (40, 160, "Photos", 56),

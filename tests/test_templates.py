@@ -75,9 +75,9 @@ def test_a_flight():
         gate="B14",
     )
 
-    assert templates.line(found, "en") == "NW482 · Hamburg–Lisbon · Fri 4 Dec 07:10 · B14"
-    assert templates.title(found, "en") == "NW482 Hamburg–Lisbon, Fri 4 Dec 07:10"
-    assert templates.title(found, "zh") == "NW482 Hamburg–Lisbon，12月4日 周五 07:10"
+    assert templates.line(found, "en") == "NW 482 · Hamburg–Lisbon · Fri 4 Dec 07:10"
+    assert templates.title(found, "en") == "NW 482 Hamburg–Lisbon, Fri 4 Dec 07:10"
+    assert templates.title(found, "zh") == "NW 482 Hamburg–Lisbon，12月4日 周五 07:10"
 
 
 def test_a_list_names_its_first_entries():

@@ -253,7 +253,7 @@ def test_a_trip_is_booked_then_checked_in_then_past(client, library, monkeypatch
     put(library, flight(from_="Hamburg", to="Lisbon"), "Booking confirmed")
     monkeypatch.setattr(threads, "utc_now", lambda: datetime(2026, 12, 1))
     (thread,) = listed(client, "state=open")
-    assert thread["title"] == "NW482 Hamburg–Lisbon"
+    assert thread["title"] == "NW 482 Hamburg–Lisbon"
     assert (thread["type"], thread["state"]) == ("trip", "booked")
     assert thread["next"] == {"name": "departureTime", "at": "2026-12-04T07:10"}
     put(library, flight(seat="14A", boardingTime="2026-12-04T06:30"), taken=NOW + DAY)
@@ -363,7 +363,7 @@ def test_one_day_of_a_trip_is_one_row_of_the_agenda(client, library):
     put(library, flight(boardingTime="2026-12-04T06:30", seat="14A"), taken=NOW + DAY)
     with database.scope():
         day = threads.days([photo_id])[photo_id]["2026-12-04"]
-    assert day.title == "NW482 Hamburg–Lisbon"
+    assert day.title == "NW 482 Hamburg–Lisbon"
     assert [(moment.name, moment.at[-5:]) for moment in day.times] == [
         ("boardingTime", "06:30"),
         ("departureTime", "07:10"),
