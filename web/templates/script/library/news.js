@@ -6,10 +6,6 @@ import { formatNumber } from "../base/format.js";
 import { navBadge } from "../base/shell.js";
 import { t } from "../base/texts.js";
 
-// The progress of the queue since it was last empty. Kept here, so that it survives a visit to another view.
-/** @type {{ begun: number | null, doneBefore: number }} */
-const queue = { begun: null, doneBefore: 0 };
-
 /** @returns {Promise<Statistics>} */
 export async function fetchNews() {
   /** @type {[Statistics, DynamicStatistics]} */
@@ -34,26 +30,15 @@ export function newsStrip() {
 
 /** @param {Statistics} stats */
 function queueProgress(stats) {
-  const waiting = stats.pending + stats.processing;
-  const finished = stats.done + stats.errors;
-  if (!waiting) {
-    queue.begun = null;
-    return null;
-  }
-  if (queue.begun === null || finished < queue.doneBefore) {
-    queue.begun = performance.now();
-    queue.doneBefore = finished;
-  }
-  const done = finished - queue.doneBefore;
-  const total = finished + waiting;
-  const seconds = done ? ((performance.now() - queue.begun) / 1000 / done) * waiting : 0;
+  if (!stats.pending && !stats.processing) return null;
+  const { searchable: done, total_photos: total, seconds_left: seconds } = stats;
   const meter = h(
     "div.meter",
-    { role: "progressbar", label: t("news.reading"), "aria-valuenow": finished, "aria-valuemin": 0, "aria-valuemax": total },
-    h("i", { style: { width: `${(finished / total) * 100}%` } }),
+    { role: "progressbar", label: t("news.reading"), "aria-valuenow": done, "aria-valuemin": 0, "aria-valuemax": total },
+    h("i", { style: { width: `${(done / total) * 100}%` } }),
   );
-  const left = seconds > 60 && h("span.muted", roughly(seconds));
-  return h("div.strip-item.reading", h("span", t("news.progress", { done: formatNumber(finished), total: formatNumber(total) })), left, meter);
+  const left = seconds !== null && seconds > 60 && h("span.muted", roughly(seconds));
+  return h("div.strip-item.reading", h("span", t("news.progress", { done: formatNumber(done), total: formatNumber(total) })), left, meter);
 }
 
 /** @param {number} seconds */
