@@ -18,6 +18,7 @@ from playwright.sync_api import Page
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from tests import readme_screencast  # noqa: E402
 from tests.support import browser  # noqa: E402
 from tests.support.fake_llm import FakeLLM  # noqa: E402
 
@@ -119,6 +120,7 @@ def main() -> None:
         with browser.Dashboard(chromium, Path(folder, "offline"), None) as dashboard:
             fill(dashboard)
             photograph(dashboard)
+            readme_screencast.make(dashboard, FOLDER / "screencast.webp")
         with FakeLLM() as llm, browser.Dashboard(chromium, Path(folder, "model"), llm) as dashboard:
             furnish(dashboard)
             photograph_answers(dashboard)
@@ -187,26 +189,36 @@ def findings(
 
 
 def photograph(dashboard: browser.Dashboard) -> None:
-    page = dashboard.open("#/library")
+    page = _open(dashboard, "#/library")
     shoot(page, "library", ".timeline img")
-    page = dashboard.open("#/library?q=friday", theme="dark")
+    page = _open(dashboard, "#/library?q=friday", theme="dark")
     shoot(page, "search", ".results img")
     [train] = [hit["id"] for hit in dashboard.service.get("/api/search", q="XK7 4QD")["items"][:1]]
-    page = dashboard.open(f"#/photo/{train}")
-    page.locator(".viewer-details .facts").wait_for()
+    page = _open(dashboard, f"#/photo/{train}")
+    page.locator(".viewer-details .record-facts").wait_for()
     shoot(page, "viewer", ".viewer-slide:not([inert]) img")
-    page = dashboard.open(
-        "#/library", theme="dark", language="zh", size=browser.PHONE, is_mobile=True, has_touch=True
+    page = _open(
+        dashboard,
+        "#/library",
+        theme="dark",
+        language="zh",
+        size=browser.PHONE,
+        is_mobile=True,
+        has_touch=True,
     )
     shoot(page, "phone", ".timeline img")
 
 
 def photograph_answers(dashboard: browser.Dashboard) -> None:
-    page = dashboard.open("#/notes/1")
+    page = _open(dashboard, "#/notes/1")
     shoot(page, "note", "main img")
     [conversation] = dashboard.service.get("/api/chat/conversations")["conversations"]
-    page = dashboard.open(f"#/chat/{conversation['id']}")
+    page = _open(dashboard, f"#/chat/{conversation['id']}")
     shoot(page, "chat", "main img")
+
+
+def _open(dashboard: browser.Dashboard, address: str, **options: Any) -> Page:
+    return dashboard.open(address, device_scale_factor=2, **options)
 
 
 def shoot(page: Page, name: str, pictures: str) -> None:
@@ -237,13 +249,11 @@ def screenshot(app: str, colour: str, lines: list[str]) -> bytes:
     for row, line in enumerate(lines):
         top = 165 + row * (92 if bubbles else 78)
         if bubbles:
-            left = 130 if line.startswith("-") else 24
-            draw.rounded_rectangle(
-                (left, top, left + 380, top + 70), 22, fill=colour if left > 24 else "white"
-            )
-            draw.text(
-                (left + 20, top + 20), line.lstrip("-"), fill="white" if left > 24 else "#222", font=text
-            )
+            said, own = line.lstrip("-"), line.startswith("-")
+            wide = round(draw.textlength(said, font=text)) + 40
+            left = PHONE[0] - 24 - wide if own else 24
+            draw.rounded_rectangle((left, top, left + wide, top + 70), 22, fill=colour if own else "white")
+            draw.text((left + 20, top + 20), said, fill="white" if own else "#222", font=text)
         elif "|" in line:
             name, value = line.split("|")
             draw.rounded_rectangle((20, top, 520, top + 66), 14, fill="white")
