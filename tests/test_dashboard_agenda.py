@@ -72,6 +72,30 @@ def shown(page, photo):
     )
 
 
+def test_no_view_is_wider_than_its_phone(dashboard):
+    page = dashboard.open("#/library", size=PHONE, is_mobile=True, has_touch=True)
+    expect(page.locator(".library-strip .coming-card").first).to_be_visible()
+    wide = {"library": page.evaluate("innerWidth")}
+    for address in (
+        "library?q=bill",
+        "agenda",
+        "records/bills",
+        "notes",
+        "chat",
+        "duplicates",
+        "trash",
+        "settings",
+        "settings/devices",
+        "settings/storage",
+    ):
+        page.goto(f"{dashboard.service.url}/#/{address}")
+        page.reload()
+        expect(page.locator("main .view")).to_be_visible()
+        page.wait_for_load_state("networkidle")
+        wide[address] = page.evaluate("innerWidth")
+    assert wide == dict.fromkeys(wide, PHONE["width"])
+
+
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_home_says_what_is_near_and_opens_its_picture(dashboard, axe, size):
     page = dashboard.open("#/library", size=size)
