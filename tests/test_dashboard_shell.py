@@ -146,7 +146,7 @@ def test_on_a_phone_the_navigation_is_at_the_bottom_and_nothing_is_cut_off(furni
     assert bar["y"] + bar["height"] == pytest.approx(740, abs=2)
     assert bar["width"] == 360
     entries = page.locator(".nav > .nav-link")
-    assert entries.count() == 4
+    assert entries.count() == 5
     assert all(link.bounding_box()["height"] >= 44 for link in entries.all())
     size = "parseFloat(getComputedStyle(document.querySelector('.nav-text')).fontSize)"
     assert page.evaluate(size) >= 12

@@ -744,10 +744,10 @@ def test_a_result_appears_when_the_analysis_is_done_and_a_failure_can_be_repeate
     alert = page.get_by_role("alert").filter(has_text="The model did not answer.")
     expect(alert).to_be_visible()
     alert.get_by_role("button", name="Read again").click()
-    expect(page.get_by_text("The analysis is not finished yet")).to_be_visible()
+    expect(page.get_by_text("Not read yet. What it says")).to_be_visible()
     answers.clear()
     expect(page.get_by_role("dialog", name="Train to Hamburg")).to_be_visible()
-    expect(page.get_by_text("The analysis is not finished yet")).to_have_count(0)
+    expect(page.get_by_text("Not read yet. What it says")).to_have_count(0)
 
 
 @pytest.mark.slow
@@ -894,7 +894,7 @@ def test_what_a_screenshot_says_is_a_card_whose_fields_are_shown_on_the_picture(
     assert dashboard.service.call("PATCH", path, json={"records": said}).ok
     try:
         page = opened(dashboard, photo)
-        expect(page.locator(".fact-card strong")).to_contain_text("ICE708 · Fri 4 Dec")
+        expect(page.locator(".fact-card strong")).to_contain_text("ICE 708 · Fri 4 Dec")
         train, receipt = page.locator(".record").all()
         expect(train.locator("h4")).to_have_text("Train")
         expect(train.locator("dt")).to_have_text(["Number", "Departs", "Booking"])
