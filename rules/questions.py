@@ -63,7 +63,7 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "who": re.compile(r"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){0,3}|@\w|先生|女士|老师|(?:发件人|收件人|联系人|姓名)"),
     "where": re.compile(
         r"\b(?:street|road|avenue|lane|square|st\.|rd\.|ave|platz|stra(?:ss|ß)e|gate|terminal|platform|floor|room|seat|station|airport|hotel"
-        r"|hall|building|caf[eé]|restaurant|bar)\b|(?-i:\bat (?:the )?[A-Z]|\d{1,4} [A-Z][a-z]+)|[a-zß-ÿ]+(?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
+        r"|hall|building|caf[eé]|restaurant|bar)\b|(?-i:\bat (?:the )?[A-Z]|\d{1,4} [A-Z][a-z]+)|[a-zß-ÿ](?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
         re.I,
     ),
     "number": re.compile(r"\d"),

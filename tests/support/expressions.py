@@ -36,7 +36,7 @@ SIZES = (8_192, 32_768, 131_072)  # characters
 NOTHING, ENOUGH = 0.002, 0.05  # seconds of CPU; a quadratic expression takes longer than the first at once
 PARTS = 4
 MOST_GROWTH = 2.2  # a linear expression takes 1 of the time of four quarters, a quadratic one 4
-CPU_SECONDS = 240  # for all expressions
+CPU_SECONDS = 360  # for all expressions, which take half of it
 
 
 @dataclasses.dataclass(frozen=True)
