@@ -5,6 +5,8 @@ The most used ones (`rules/words/names.toml`) are known in any place where a nam
 (`rules/words/apps.toml`) where nothing else does.
 """
 
+import functools
+
 from rules import wordlists
 from rules.layout import is_chinese
 
@@ -21,7 +23,12 @@ def _by_name(text: str) -> dict[str, tuple[str, str]]:
 
 
 _BY_NAME = _by_name(wordlists.table("names")["known"]["apps"])
-_MORE = _by_name(wordlists.table("apps")["more"]["apps"])
+
+
+@functools.cache
+def _more() -> dict[str, tuple[str, str]]:
+    """Read when the first screen is judged: a service that only answers needs no room for them."""
+    return _by_name(wordlists.table("apps")["more"]["apps"])
 
 
 def names_of(name: str) -> tuple[str, str]:
@@ -33,7 +40,7 @@ def names_of(name: str) -> tuple[str, str]:
 
 def more_of(name: str) -> tuple[str, str]:
     """The same among all apps that have ever been listed, for a place where nothing but a name stands."""
-    return _BY_NAME.get(name.casefold()) or _MORE.get(name.casefold(), ("", ""))
+    return _BY_NAME.get(name.casefold()) or _more().get(name.casefold(), ("", ""))
 
 
 def with_other_name(name: str) -> str:

@@ -277,6 +277,7 @@ def test_the_worker_stores_the_key_only_of_a_person_who_stays_signed_in(shared):
     settled(page, f"({STORED}).then((keys) => keys.includes('{KEY}'))")
     passing = shared.open("#/library", signed_in=False, service_workers="allow")
     passing.get_by_label("Key", exact=True).fill(KEY)
+    passing.get_by_label("Keep me signed in").uncheck()
     passing.get_by_role("button", name="Sign in").click()
     settled(passing, "Boolean(navigator.serviceWorker.controller)")
     before = total(shared)

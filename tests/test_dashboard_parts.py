@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from tests.support.browser import KEY, Dashboard, settled
 
-PARTS = re.compile(r"/parts/")
+PARTS = re.compile(r"/parts/.*\.js$")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_the_view_that_was_left_meanwhile_does_not_appear(shared):
     settled(page, "document.querySelector('.view-library') !== null")
     for route in waiting:
         route.continue_()
-    expect(page.get_by_role("heading", name="Welcome to Snaplore")).to_be_visible()
+    expect(page.get_by_role("heading", name="Drop your screenshots here")).to_be_visible()
     expect(general(page)).to_have_count(0)
 
 

@@ -104,8 +104,8 @@ def test_what_is_open_is_a_list_of_cards_with_states(dashboard, axe, size):
     expect(page.locator(".thread-card")).to_have_count(3)
     expect(card(page, "Order from Harbor Books")).to_contain_text("Out for delivery")
     expect(card(page, "Order from Harbor Books")).to_contain_text("on 3 screenshots")
-    expect(card(page, "NW482 Hamburg–Lisbon")).to_contain_text("Checked in")
-    expect(card(page, "NW482 Hamburg–Lisbon")).to_contain_text("Boarding")
+    expect(card(page, "NW 482 Hamburg–Lisbon")).to_contain_text("Checked in")
+    expect(card(page, "NW 482 Hamburg–Lisbon")).to_contain_text("Boarding")
     expect(card(page, "City Water €48.10")).to_contain_text("Due")
     assert barriers(page, axe) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -149,11 +149,11 @@ def test_a_screenshot_is_taken_out_and_put_back(dashboard):
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
 def test_a_trip_is_one_row_of_the_agenda_with_its_times(dashboard, axe, size):
     page = dashboard.open("#/agenda", size=size)
-    row = page.locator(".agenda-row", has_text="NW482 Hamburg–Lisbon")
+    row = page.locator(".agenda-row", has_text="NW 482 Hamburg–Lisbon")
     expect(row).to_have_count(1)
     expect(row.locator(".agenda-times li")).to_have_text(["06:30 Boarding", "07:10 Departs", "09:55 Arrives"])
     assert barriers(page, axe) == []
-    row.get_by_role("button", name="Dismiss: NW482 Hamburg–Lisbon").click()
+    row.get_by_role("button", name="Dismiss: NW 482 Hamburg–Lisbon").click()
     expect(row).to_have_count(0)
     assert not [one for one in dashboard.service.get("/api/agenda")["items"] if one["thread"]]
     page.get_by_role("button", name="Undo").click()

@@ -239,8 +239,8 @@ export const agenda = {
       row?.remove();
       for (const section of body.querySelectorAll("section:not(:has(li))")) section.remove();
       seen = "";
-      if (next) next.focus();
-      else if (body.querySelector("li")) /** @type {HTMLElement} */ (body.querySelector("li a")).focus();
+      const other = next ?? /** @type {HTMLElement | null} */ (body.querySelector(".agenda-row a"));
+      if (other) other.focus();
       else again();
       toast(t("agenda.dismissed"), { seconds: 8, action: { label: t("shell.undo"), run: async () => {
         if (await setAllDismissed(item, false)) again();
