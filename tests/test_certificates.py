@@ -629,7 +629,7 @@ def test_over_plain_http_the_page_says_what_does_not_work_and_over_https_how_to_
         with chromium_at(chromium, browser_home(tmp_path, tmp_path / "ca.crt")) as page:
             page.add_init_script("if (location.host) localStorage.setItem('snaplore.key', '\"key\"')")
             page.goto(f"https://127.0.0.1:{service.port}/#/settings/devices")
-            expect(page.locator(".connect")).to_contain_text("Only this computer can reach Snaplore, because SNAPLORE_BIND")
+            expect(page.locator(".connect")).to_contain_text("because SNAPLORE_BIND says so")
             expect(page.locator(".connect")).not_to_contain_text("plain http")
 
 
