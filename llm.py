@@ -6,11 +6,14 @@ The embedded model (`rules/embedded.py`) and the remote one (`engines/remote.py`
 ledger of costs keep their tables in `engines/`; their routes are here.
 """
 
+import contextlib
 import dataclasses
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Protocol, TypedDict
 
 import msgspec
@@ -39,6 +42,7 @@ NOTHING_TO_TEST = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
 TEST_WORD = "lantern"  # on the drawn picture
 BLIND = "The model answers, but it does not see pictures: it cannot analyse screenshots."
+MEMORY_FOR_TWO = 3 * 1024**3  # bytes: two readers of screenshots, vectors and the service are 1.1 GB
 RESTING = 60.0  # seconds without searches at a provider of vectors that has failed
 
 
@@ -209,9 +213,24 @@ class LoadedModels:
                 ocr_model=settings.ocr_model,
                 language=settings.language,
                 sense=None if settings.meaning == "off" else self._sense,
-                readers=settings.ocr_processes,
+                readers=settings.ocr_processes or fitting_readers(),
             )
         return self._local[settings]
+
+
+def fitting_readers() -> int:
+    """How many screenshots are read at once where the settings do not say: two where this process may use two
+    cores and `MEMORY_FOR_TWO` bytes, by the machine and by its control groups (`MemoryMax` of a unit, the
+    limit of a container); else one.
+    """
+    memory = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with contextlib.suppress(OSError):  # without version 2 of control groups, there is no limit to be read
+        group = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2].lstrip("/")
+        inside = Path("/sys/fs/cgroup", group)
+        for place in (inside, *inside.parents):
+            with contextlib.suppress(OSError, ValueError):  # no limit is the word "max"
+                memory.append(int((place / "memory.max").read_text()))
+    return 2 if min(memory) >= MEMORY_FOR_TWO and len(os.sched_getaffinity(0)) >= 2 else 1
 
 
 def model_for(config: Configuration, settings: Settings) -> Model:

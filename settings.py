@@ -205,12 +205,11 @@ class Settings:
         "faster, and reads Latin and simplified Chinese only.",
     )
     ocr_processes: int = _setting(
-        _whole(1, 8),
-        1,
+        _whole(0, 8),
+        0,
         "Screenshots that are read at the same time, each by a process of its own, which takes a core, "
-        "and up to 340 MB until it has been idle for two minutes. With `2`, both cores of a machine read "
-        "after a large import. Give the service as much more memory (`MemoryHigh`, `MemoryMax`, "
-        "`mem_limit`).",
+        "and up to 340 MB until it has been idle for two minutes. `0`: two where the service may use two "
+        "cores and 3 GB, else one, as under the limits of the systemd units.",
     )
     read_locally: bool = _setting(
         _flag,

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+import llm
 from engines import prompts
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unreadable
 from rules import embedded
@@ -398,6 +399,30 @@ def test_two_processes_read_two_pictures_at_once(make_model, child_program, tmp_
     with ThreadPoolExecutor(2) as pool:
         answers = [pool.submit(analyse, model, draw()) for _ in range(2)]
         assert [answer.result(DEADLINE).visible_text for answer in answers] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("cores", "gigabytes", "readers"),
+    [(2, 8, 2), (1, 8, 1), (2, 2, 1)],
+    ids=["room", "one core", "little memory"],
+)
+def test_two_read_where_the_machine_has_room(monkeypatch, cores, gigabytes, readers):
+    pages = gigabytes * 1024**3 // os.sysconf("SC_PAGE_SIZE")
+    sizes = {"SC_PHYS_PAGES": pages, "SC_PAGE_SIZE": os.sysconf("SC_PAGE_SIZE")}
+    monkeypatch.setattr(os, "sysconf", sizes.get)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
+    monkeypatch.setattr(Path, "read_text", lambda path: "0::/unit\n" if path.name == "cgroup" else "max\n")
+    assert llm.fitting_readers() == readers
+
+
+def test_one_reads_where_a_control_group_leaves_little_memory(monkeypatch):
+    limits = {"/proc/self/cgroup": "0::/system.slice/snaplore.service\n",
+              "/sys/fs/cgroup/system.slice/snaplore.service/memory.max": "max\n",
+              "/sys/fs/cgroup/system.slice/memory.max": f"{1024**3}\n"}  # fmt: skip
+    monkeypatch.setattr(os, "sysconf", lambda name: 4096**2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    monkeypatch.setattr(Path, "read_text", lambda path: limits.get(str(path), "max"))
+    assert llm.fitting_readers() == 1
 
 
 def test_the_models_are_loaded_before_the_first_picture_is_read(make_model, child_program):
