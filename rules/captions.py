@@ -48,8 +48,8 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     return shortened(one_line(said or _named(view, language)), MAX_TITLE)
 
 
-def summary(view: View, records: Sequence[Record], category: str, language: str) -> str:
-    """One sentence about the screen, at most `SUMMARY_LENGTH` characters."""
+def summary(view: View, records: Sequence[Record], named: str, category: str, language: str) -> str:
+    """One sentence about the screen whose title is `named`, at most `SUMMARY_LENGTH` characters."""
     texts, app = _texts(language), view.app
     if not view.layout.all_lines:
         return texts["no_text"]
@@ -57,7 +57,6 @@ def summary(view: View, records: Sequence[Record], category: str, language: str)
     sentence = _notified(view, language) if is_notice else ""
     if not sentence and records:
         sentence = templates.summary(records[0], language)
-    named = title(view, records, language)
     spoken = bool(records) and records[0].type == "Conversation"
     if not sentence or spoken or (not is_notice and _repeats(sentence, named)):
         sentence = _facts(view, named, language, bool(sentence) and not spoken) or sentence or named

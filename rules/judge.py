@@ -55,7 +55,7 @@ def judge(
     records = recorder.records(view)
     entities = entities_of_codes(encoded, page.codes) + valued.entities(view, records)
     title = captions.title(view, records, language)
-    summary = captions.summary(view, records, verdict.category, language)
+    summary = captions.summary(view, records, title, verdict.category, language)
     if encoded and not title:
         title = summary = captions.of_code(entities[0], language)
     if not lines:
