@@ -44,7 +44,7 @@ from engines.configuration import LOCAL
 from engines.findings import Entity
 from errors import BadInput, NotFound
 from models import AgendaItem, Analysis, Photo, Trash
-from rules.occasions import occasions, standing
+from rules.occasions import Screen
 from rules.planned import Occasion
 from settings import NAME, Settings
 from web import inputs, shapes
@@ -148,9 +148,9 @@ def _found(photo_id: int, taken: datetime) -> list[Occasion]:
     if page is None:
         return []
     found: list[Occasion] = []
-    stored = records.shown_of(photo_id)
-    named = (standing(page, date.value, taken, date.label) for date in _remote_dates(photo_id))
-    for occasion in (*occasions(page, taken, stored), *named):
+    screen = Screen(page, taken, records.shown_of(photo_id))
+    named = (screen.standing(date.value, date.label) for date in _remote_dates(photo_id))
+    for occasion in (*screen.occasions, *named):
         if occasion is not None and not any(_is_one(occasion, other) for other in found):
             found.append(occasion)
     return found

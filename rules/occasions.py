@@ -8,6 +8,7 @@ decides. Nothing is understood.
 More than 550 lines, because a date counts as an event by rules that weigh against each other.
 """
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -77,32 +78,15 @@ def occasions(page: Page, taken: datetime, records: Sequence[Record] | None = No
     """The occasions on a page, at most `MOST`, in order of `starts_at`. `taken` is when the screenshot was
     taken, in local time without a zone. `records` are those of the page; None makes them again.
     """
-    return _Screen(page, taken, records).occasions()
-
-
-def standing(page: Page, said: str, taken: datetime, label: str = "") -> Occasion | None:
-    """The occasion whose line contains `said`, a date as a remote model gives it; None where no line does.
-    `label` is what the model calls the date, such as "due date": a cue in it is as good as one on the screen.
-    """
-    said = days.folded(one_line(said[:MAX_QUOTE]))
-    squeezed = _squeezed(said)
-    meant = next((when.first for when in days.whens(said) if when.first), None)
-    if meant is None:
-        return None
-    screen = _Screen(page, taken)
-    day = screen.day(meant)
-    for one in (*screen.occasions(), *screen.labelled(label[:MAX_LABEL])):
-        if squeezed in _squeezed(one.quote) and (day is None or one.starts_at.startswith(f"{day}")):
-            return one
-    return None
+    return Screen(page, taken, records).occasions
 
 
 def _squeezed(text: str) -> str:
     return "".join(days.folded(text).casefold().split())
 
 
-class _Screen:
-    """The paragraphs of a page, and the days in them."""
+class Screen:
+    """The paragraphs of a page, and the days in them. Its arguments are those of `occasions`."""
 
     def __init__(self, page: Page, taken: datetime, records: Sequence[Record] | None = None):
         self._taken = taken
@@ -143,6 +127,7 @@ class _Screen:
         is_own = bool(own) and all(entry.line in fields for entry in table)
         return own if is_corrected or is_own else table or own
 
+    @functools.cached_property
     def occasions(self) -> list[Occasion]:
         """See `occasions`."""
         found = [one for number in range(len(self._blocks)) for one in self._in_block(number)]
@@ -172,6 +157,22 @@ class _Screen:
                 entry = replace(entry, title=name.text if name else entry.quote)
             kept = [entry, *(one for one in kept if one not in same)]
         return sorted(kept, key=lambda one: (one.starts_at, one.line))[:MOST]
+
+    def standing(self, said: str, label: str = "") -> Occasion | None:
+        """The occasion whose line contains `said`, a date as a remote model gives it; None where no line
+        does. `label` is what the model calls the date, such as "due date": a cue in it is as good as one on
+        the screen.
+        """
+        said = days.folded(one_line(said[:MAX_QUOTE]))
+        squeezed = _squeezed(said)
+        meant = next((when.first for when in days.whens(said) if when.first), None)
+        if meant is None:
+            return None
+        day = self.day(meant)
+        for one in (*self.occasions, *self.labelled(label[:MAX_LABEL])):
+            if squeezed in _squeezed(one.quote) and (day is None or one.starts_at.startswith(f"{day}")):
+                return one
+        return None
 
     def day(self, written: days.Day) -> date | None:
         """The date of a day as this screen writes it."""

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import dates, drawn
 from engines.lines import Line, Page
 from rules import embedded
-from rules.occasions import MOST, occasions, standing
+from rules.occasions import MOST, Screen, occasions
 
 TAKEN = datetime(2026, 11, 22, 12, 0)  # a Sunday
 SEED = 7  # not the benchmark's
@@ -224,15 +224,15 @@ def test_an_occasion_has_its_line_as_proof_and_there_are_not_endlessly_many():
 def test_a_remote_models_date_counts_only_where_its_words_stand():
     read = page("Council tax", "Amount £ 204", "12 Dec 2026", "Meeting 3 Dec, 14:30")
 
-    assert standing(read, "3 Dec", TAKEN).starts_at == "2026-12-03T14:30"
-    assert standing(read, "3  DEC", TAKEN).kind == "event"
-    assert standing(read, "12 Dec 2026", TAKEN) is None  # for nothing, as far as the screen shows
-    assert standing(read, "12 Dec 2026", TAKEN, "payment due").kind == "deadline"
-    assert standing(page("有效期 11月1日至12月3日"), "12月3日", TAKEN).starts_at == "2026-12-03"
-    assert standing(page("有效期 11月1日至12月3日"), "11月1日", TAKEN) is None
+    assert Screen(read, TAKEN).standing("3 Dec").starts_at == "2026-12-03T14:30"
+    assert Screen(read, TAKEN).standing("3  DEC").kind == "event"
+    assert Screen(read, TAKEN).standing("12 Dec 2026") is None  # for nothing, as far as the screen shows
+    assert Screen(read, TAKEN).standing("12 Dec 2026", "payment due").kind == "deadline"
+    assert Screen(page("有效期 11月1日至12月3日"), TAKEN).standing("12月3日").starts_at == "2026-12-03"
+    assert Screen(page("有效期 11月1日至12月3日"), TAKEN).standing("11月1日") is None
     for said in ("13 Dec 2026", "December 12", "2026-12-12", "3", "", " ", "-", "£"):
-        assert standing(read, said, TAKEN, "payment due") is None, said
-    assert standing(read, "12 Dec 2026", TAKEN, "date of birth") is None
+        assert Screen(read, TAKEN).standing(said, "payment due") is None, said
+    assert Screen(read, TAKEN).standing("12 Dec 2026", "date of birth") is None
 
 
 # ---------------------------------------------------------------------------------------------- the benchmark
@@ -285,5 +285,5 @@ def test_hostile_repetition_is_read_in_linear_time(unit):
     hostile = Page(1_080, 2_340, [Line(text, 0.9, 10, 100 * n, 900, 100 * n + 40) for n in range(20)])
     begun = time.process_time()
     occasions(hostile, TAKEN)
-    standing(hostile, text, TAKEN, text)
+    Screen(hostile, TAKEN).standing(text, text)
     assert time.process_time() - begun < 3  # seconds, for 400,000 characters
