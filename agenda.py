@@ -42,6 +42,7 @@ from database import db
 from engines import articles
 from engines.configuration import LOCAL
 from engines.findings import Entity
+from engines.lines import Page
 from errors import BadInput, NotFound
 from models import AgendaItem, Analysis, Photo, Trash
 from rules.occasions import Screen
@@ -95,14 +96,14 @@ class Item(NamedTuple):
 # ------------------------------------------------------------------------------------------- what is in it
 
 
-def renew(photo_id: int, *, now: datetime) -> None:
-    """Make the rows of a photo what its reading and its analysis say. A row of an event that is still on it
-    stays the same row, also if the event has moved. Does nothing if there is no such photo.
+def renew(photo_id: int, page: Page | None, *, now: datetime) -> None:
+    """Make the rows of a photo what its reading, `page`, and its analysis say. A row of an event that is
+    still on it stays the same row, also if the event has moved. Does nothing if there is no such photo.
     """
     photo = Photo.select(Photo.original_timestamp).where(Photo.id == photo_id).get_or_none()
     if photo is None:
         return
-    found = _found(photo_id, clock.local_time(photo.original_timestamp))
+    found = _found(photo_id, page, clock.local_time(photo.original_timestamp))
     left = sorted(AgendaItem.select().where(AgendaItem.photo == photo_id), key=lambda row: row.id)
     with db.atomic():
         for occasion in found:
@@ -137,14 +138,13 @@ def renew_older(*, now: datetime) -> bool:
     if ids:
         with db.atomic():
             for photo_id in ids:
-                renew(photo_id, now=now)
+                renew(photo_id, readings.page(photo_id), now=now)
             models.store_value("agenda.looked", _Looked(GRAMMAR, ids[-1]))
     return bool(ids)
 
 
-def _found(photo_id: int, taken: datetime) -> list[Occasion]:
+def _found(photo_id: int, page: Page | None, taken: datetime) -> list[Occasion]:
     """The occasions on a photo, each once."""
-    page = readings.page(photo_id)
     if page is None:
         return []
     found: list[Occasion] = []

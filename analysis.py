@@ -275,14 +275,18 @@ class Worker:
             stored = [(row, readings.page_of(row.photo_id)) for row in cast("Iterator[Any]", rows.objects())]
         settings = self._settings
         judged = [
-            (row, *llm.judge_again(*page, row.filename, taken=results.time_taken(row), settings=settings))
-            for row, page in stored
-            if page is not None
+            (
+                row,
+                read[0],
+                *llm.judge_again(*read, row.filename, taken=results.time_taken(row), settings=settings),
+            )
+            for row, read in stored
+            if read is not None
         ]
         with database.scope(), db.atomic():
-            for row, found, analyser in judged:
+            for row, page, found, analyser in judged:
                 if row.analyser != analyser:
-                    results.replace_judgement(row, found, analyser, now=self._clock())
+                    results.replace_judgement(row, page, found, analyser, now=self._clock())
             models.store_value("analysis.judged", Judged(version, min(ids)))
         before = self._rejudged // PROGRESS_EVERY
         self._rejudged += len(judged)
@@ -327,54 +331,52 @@ class Worker:
         name, taken = photo.filename, results.time_taken(photo)
         before = gate.is_before(config, self._settings)
         prepared = database.store().cache(uploads.Prepared).take(claim.photo_id)
-        text = ""
-        if llm.reads_first(config, self._settings):
-            read = self._read_first(claim, picture, waits=before)
-            if read is None:
+        reads_first = llm.reads_first(config, self._settings)
+        with database.scope():
+            read = readings.page_of(claim.photo_id)
+        if reads_first:
+            read = self._read_first(claim, picture) or read
+            if read is None and before and self._reads_later(claim):
+                # A picture must not leave only because the reader is busy now, or has failed once.
                 return _Outcome(claim, pause=timedelta(seconds=READ_PAUSE))
-            text = read
+        text = readings.lines_on(read[0]).content if reads_first and read is not None else ""
         if before:
             with database.scope():
                 mark = gate.marks([claim.photo_id]).get(claim.photo_id, gate.Mark())
-                # What was read before may have been judged by earlier rules.
-                is_withheld = gate.withholds(mark, text)
-                page = readings.page_of(claim.photo_id) if is_withheld else None
-            if is_withheld:
+            # What was read before may have been judged by earlier rules.
+            if gate.withholds(mark, text):
                 reader = llm.reader(self._settings)
-                outcome = _judge_here(reader, page, picture, name, taken)
+                outcome = _judge_here(reader, read, picture, name, taken)
                 return _Outcome(claim, outcome, reader.identity, asked=False)
             name = name if mark.cleared else gate.plain_name(name)
-        if llm.reads_first(config, self._settings) and self._copied_from_stack(claim, model.identity):
+        if reads_first and self._copied_from_stack(claim, model.identity):
             return None
         if config.provider == configuration.LOCAL:
             prepared = None  # the embedded model reads the original
         return _Outcome(claim, _ask(model, prepared or picture, name, text, taken), model.identity)
 
-    def _read_first(self, claim: Claim, picture: BinaryIO, *, waits: bool) -> str | None:
-        """The text of a claimed photo for the model, read on this machine unless it was read before; "" when
-        it cannot be read. What was read is saved, so that it is found whatever the model answers.
-
-        None if it `waits` and reading may succeed later: a picture must not leave only because the reader is
-        busy now, or has failed once. Raises what the database raises.
+    def _read_first(self, claim: Claim, picture: BinaryIO) -> tuple[Page, str] | None:
+        """What is read now on a claimed photo, and the engine; None when it is not due, or cannot be read. It
+        is saved, so that it is found whatever the model answers. Raises what the database raises.
         """
-        with database.scope():
-            known = readings.of([claim.photo_id]).get(claim.photo_id)
-            left = Analysis.select(Analysis.reads_left).where(Analysis.id == claim.analysis_id).scalar()
         read = None
-        if left:
+        if self._reads_left(claim):
             with contextlib.suppress(Unavailable):
                 read = self._read(claim.photo_id, picture, patience=READ_PATIENCE)
-        if read is None and known is not None:
-            return known.content
-        if read is None:
-            with database.scope():
-                left = Analysis.select(Analysis.reads_left).where(Analysis.id == claim.analysis_id).scalar()
-            return None if waits and left and self._reads_again_at < math.inf else ""
-        page, engine = read
-        with database.scope(), db.atomic():
-            if claims.is_current(claim):
-                results.keep_and_index(claim.photo_id, page, engine, now=self._clock())
-        return readings.lines_on(page).content
+        if read is not None:
+            with database.scope(), db.atomic():
+                if claims.is_current(claim):
+                    results.keep_and_index(claim.photo_id, *read, now=self._clock())
+        return read
+
+    def _reads_later(self, claim: Claim) -> bool:
+        """Whether reading a claimed photo may succeed later."""
+        return self._reads_again_at < math.inf and self._reads_left(claim)
+
+    @staticmethod
+    def _reads_left(claim: Claim) -> bool:
+        with database.scope():
+            return bool(Analysis.select(Analysis.reads_left).where(Analysis.id == claim.analysis_id).scalar())
 
     def _copied_from_stack(self, claim: Claim, analyser: str) -> bool:
         """Copy the result of a near-duplicate with the same words, without a call, or wait for it while it is

@@ -60,9 +60,13 @@ class Lines(msgspec.Struct, frozen=True):
         return "\n".join(line.text for line in self.lines if not line.status_bar)
 
 
-def save(photo_id: int, page: Page, *, reader: str) -> None:
-    """Store what was read on a photo, in place of an earlier reading. `reader` is the engine."""
-    Reading.insert(**row(photo_id, page, reader=reader)).on_conflict_replace().execute()
+def save(photo_id: int, page: Page, *, reader: str) -> Page:
+    """Store what was read on a photo, in place of an earlier reading; returns it as it is stored. `reader` is
+    the engine.
+    """
+    columns = row(photo_id, page, reader=reader)
+    Reading.insert(**columns).on_conflict_replace().execute()
+    return Page(page.width, page.height, packing.unpack(columns["lines"]))
 
 
 def row(photo_id: int, page: Page, *, reader: str) -> dict[str, Any]:
@@ -171,12 +175,8 @@ def shown(lines: Iterable[Line]) -> list[shapes.LineFields]:
 
 def text(photo_id: int) -> str:
     """What was read on a photo, a line a row; "" when nothing was."""
-    row = db.execute_sql("SELECT lines FROM readings WHERE photo_id = ?", (photo_id,)).fetchone()
-    try:
-        return "" if row is None else "\n".join(line.text for line in packing.unpack(row[0]))
-    except packing.Damaged as problem:
-        _log_damage(photo_id, problem)
-        return ""
+    found = page(photo_id)
+    return "" if found is None else found.text
 
 
 def lines_on(page: Page) -> Lines:
@@ -219,12 +219,8 @@ def _page(photo_id: int, width: int, height: int, packed: bytes) -> Page | None:
     try:
         return Page(width, height, packing.unpack(packed))
     except packing.Damaged as problem:
-        _log_damage(photo_id, problem)
+        log.error("the reading of photo %d cannot be used: %s", photo_id, problem)
         return None
-
-
-def _log_damage(photo_id: int, problem: packing.Damaged) -> None:
-    log.error("the reading of photo %d cannot be used: %s", photo_id, problem)
 
 
 # ----------------------------------------------------------------------------------------------------- routes

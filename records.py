@@ -28,6 +28,7 @@ import terms
 import threads
 from clock import local_day
 from database import db
+from engines.lines import Page
 from engines.records import MAX_RECORDS, TYPES, Field, Record, checked, normal, placed
 from errors import BadInput
 from lexicon import OPEN
@@ -138,16 +139,15 @@ def forget(photo_ids: Iterable[int]) -> None:
     threads.file(ids, ())
 
 
-def on_page(records: Iterable[Record], photo_id: int, *, confidence: float) -> list[Record]:
-    """Records with the lines of the photo's reading on which their values are. Those of a remote model have
+def on_page(records: Iterable[Record], page: Page | None, *, confidence: float) -> list[Record]:
+    """Records with the lines of a photo's reading on which their values are. Those of a remote model have
     the `confidence` of its findings, where all their values are on lines.
     """
     records = [
         msgspec.structs.replace(record, confidence=confidence) if record.source == "model" else record
         for record in records
     ]
-    read = readings.of([photo_id]).get(photo_id)
-    lines = [line.text for line in read.lines] if read else []
+    lines = [line.text for line in page.lines] if page else []
     return [there for record in records if (there := placed(record, lines))]
 
 
@@ -157,8 +157,8 @@ def corrected(given: Sequence[Mapping[str, Any]], photo_id: int) -> list[Record]
     """
     if len(given) > MAX_RECORDS:
         raise BadInput(f"records: must have at most {MAX_RECORDS} entries")
-    read = readings.of([photo_id]).get(photo_id)
-    lines = [line.text for line in read.lines] if read else []
+    page = readings.page(photo_id)
+    lines = [line.text for line in page.lines] if page else []
     return [_corrected(one["type"], one["fields"], lines) for one in given]
 
 

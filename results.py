@@ -61,14 +61,14 @@ def columns_of(findings: Findings) -> dict[str, Any]:
 def keep(claim: Claim, found: Findings, analyser: str, *, now: datetime) -> None:
     """Store what a model has found in a claimed photo, and what follows from it."""
     result = columns_of(found)
-    if found.page is None:
-        read = readings.text(claim.photo_id)
-        result["visible_text"] = readings.merged(read, found.visible_text)
-        result["records"] = records.encoded(_records_of(claim.photo_id, found))
-    _save(claim, result, analyser, now=now)
     if found.page is not None:
-        _keep_reading(claim.photo_id, found.page, found.reader)
-    agenda.renew(claim.photo_id, now=now)
+        page: Page | None = _keep_reading(claim.photo_id, found.page, found.reader)
+    else:
+        read = readings.page_of(claim.photo_id)
+        page = None if read is None else read[0]
+        result["visible_text"] = readings.merged("" if page is None else page.text, found.visible_text)
+        result["records"] = records.encoded(_records_of(claim.photo_id, found, read))
+    _save(claim, result, page, analyser, now=now)
     _remember(claim, found.memories, now=now)
 
 
@@ -91,10 +91,10 @@ def copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
         return False
     with db.atomic():
         if claims.is_current(claim):
-            _save(claim, {name: getattr(twin, name) for name in _RESULT_FIELDS}, analyser, now=now)
             if readings.copy(twin.photo_id, claim.photo_id):
                 readings.end_tries(claim.photo_id)
-            agenda.renew(claim.photo_id, now=now)
+            result = {name: getattr(twin, name) for name in _RESULT_FIELDS}
+            _save(claim, result, readings.page(claim.photo_id), analyser, now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
     return True
 
@@ -106,30 +106,29 @@ def copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now:
             claims.give_back(claim, now=now)  # deleted meanwhile
             return
         result = {name: getattr(other, name) for name in _RESULT_FIELDS}
-        result["visible_text"] = readings.text(claim.photo_id)
-        found = records.decoded(other.records)
-        there = records.on_page(found, claim.photo_id, confidence=other.confidence)
+        page = readings.page(claim.photo_id)
+        result["visible_text"] = "" if page is None else page.text
+        there = records.on_page(records.decoded(other.records), page, confidence=other.confidence)
         result["records"] = records.encoded(there)
-        _save(claim, result, f"{analyser}, of the near-duplicate {other_id}", now=now)
-        agenda.renew(claim.photo_id, now=now)
+        _save(claim, result, page, f"{analyser}, of the near-duplicate {other_id}", now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
 
 
-def _records_of(photo_id: int, found: Findings) -> list[Record]:
+def _records_of(photo_id: int, found: Findings, read: tuple[Page, str] | None) -> list[Record]:
     """The records of a remote model with their lines, or those of the rules where it has named none: smaller
     models leave the field out.
     """
     if found.records is not None:
-        return records.on_page(found.records, photo_id, confidence=found.confidence)
-    read, photo = readings.page_of(photo_id), photos.get(photo_id)
+        page = None if read is None else read[0]
+        return records.on_page(found.records, page, confidence=found.confidence)
     if read is None:
         return []
-    settings = database.store().settings
+    photo, settings = photos.get(photo_id), database.store().settings
     judged, _ = llm.judge_again(*read, photo.filename, taken=time_taken(photo), settings=settings)
     return judged.records or []
 
 
-def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime) -> None:
+def _save(claim: Claim, result: dict[str, Any], page: Page | None, analyser: str, *, now: datetime) -> None:
     lexicon.remove(claim.photo_id)  # before the update: removing an earlier result needs its text
     done = {
         "status": "done",
@@ -145,29 +144,32 @@ def _save(claim: Claim, result: dict[str, Any], analyser: str, *, now: datetime)
         Analysis.id == claim.analysis_id
     ).execute()
     gate.mark(claim.photo_id, result["visible_text"])
-    lexicon.index(claim.photo_id)
-    records.file([claim.photo_id])
+    _follow(claim.photo_id, page, now=now)
     reasoner.count_completed()
     webhooks.record(webhooks.ANALYSED, claim.photo_id, now=now)
 
 
-def replace_judgement(row: Any, found: Findings, analyser: str, *, now: datetime) -> None:
-    """Save what the embedded model finds now, unless the photo was analysed anew meanwhile. Of what another
-    model has analysed, only the records.
+def _follow(photo_id: int, page: Page | None, *, now: datetime) -> None:
+    """Store what follows from a new result of a photo with this reading."""
+    lexicon.index(photo_id)
+    records.file([photo_id])
+    agenda.renew(photo_id, page, now=now)
+
+
+def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, now: datetime) -> None:
+    """Save what the embedded model finds now on the reading of a photo, unless the photo was analysed anew
+    meanwhile. Of what another model has analysed, only the records.
     """
     same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
     same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
     if not Analysis.select().where(same).exists():
         return
     fields = {name: value for name, value in columns_of(found).items() if name != "visible_text"}
-    if not row.analyser.startswith(LOCAL):
-        Analysis.update(records=fields["records"]).where(same).execute()
-    else:
-        lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
-        Analysis.update(**fields, analyser=analyser).where(same).execute()
-        lexicon.index(row.photo_id)
-    records.file([row.photo_id])
-    agenda.renew(row.photo_id, now=now)
+    is_local = row.analyser.startswith(LOCAL)
+    changed = {**fields, "analyser": analyser} if is_local else {"records": fields["records"]}
+    lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
+    Analysis.update(**changed).where(same).execute()
+    _follow(row.photo_id, page, now=now)
 
 
 def keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
@@ -182,21 +184,19 @@ def keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> 
     if not row.analyser.startswith(LOCAL):
         seen = row.visible_text.removeprefix(before)
     lexicon.remove(photo_id)  # before the update: removing needs the text that was indexed
-    _keep_reading(photo_id, page, reader)
-    changed = {"visible_text": readings.merged(readings.text(photo_id), seen)}
+    page = _keep_reading(photo_id, page, reader)
+    changed = {"visible_text": readings.merged(page.text, seen)}
     if row.records is not None:  # their lines are others now
-        found = records.on_page(records.decoded(row.records), photo_id, confidence=row.confidence)
+        found = records.on_page(records.decoded(row.records), page, confidence=row.confidence)
         changed["records"] = records.encoded(found)
     Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
     gate.mark(photo_id, changed["visible_text"])
-    lexicon.index(photo_id)
-    records.file([photo_id])
-    agenda.renew(photo_id, now=now)
+    _follow(photo_id, page, now=now)
 
 
-def _keep_reading(photo_id: int, page: Page, reader: str) -> None:
-    readings.save(photo_id, page, reader=reader)
+def _keep_reading(photo_id: int, page: Page, reader: str) -> Page:
     readings.end_tries(photo_id)
+    return readings.save(photo_id, page, reader=reader)
 
 
 def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:

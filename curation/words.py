@@ -18,6 +18,7 @@ import agenda
 import gate
 import lexicon
 import photos
+import readings
 import records
 import tallies
 from clock import utc_now
@@ -69,7 +70,7 @@ def change(photo_id: int, changes: Changes) -> None:
                 _write(photo_id, texts)
         if "records" in texts:
             records.file([photo_id])
-            agenda.renew(photo_id, now=utc_now())
+            agenda.renew(photo_id, readings.page(photo_id), now=utc_now())
 
 
 def keep(photo_ids: list[int], *, kept: bool) -> set[int]:

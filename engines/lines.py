@@ -46,6 +46,11 @@ class Page(msgspec.Struct):
     codes: list[str] = []
 
     @property
+    def text(self) -> str:
+        """The text, a line a row."""
+        return "\n".join(line.text for line in self.lines)
+
+    @property
     def written(self) -> list[Line]:
         """The lines without the contents of codes."""
         return self.lines[: len(self.lines) - len(self.codes)]

@@ -180,7 +180,7 @@ class LocalModel:
         """The text on a picture that is given by its data URL."""
         with self._taken(None) as reader:
             page, _ = reader.read(io.BytesIO(base64.b64decode(url.partition(",")[2])))
-        return "\n".join(line.text for line in page.lines)
+        return page.text
 
     @contextlib.contextmanager
     def _taken(self, patience: float | None) -> "Iterator[_Reader]":

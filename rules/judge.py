@@ -77,7 +77,7 @@ def judge(
         summary=summary,
         entities=entities,
         confidence=round(MAX_CONFIDENCE * support * (reading if lines else 1), 3),
-        visible_text="\n".join(line.text for line in page.lines),
+        visible_text=page.text,
         raw=msgspec.json.encode(raw).decode(),
         records=records,
     )

@@ -504,7 +504,7 @@ def test_the_embedded_model_writes_of_what_is_due_in_both_languages(
     with database.scope():
         due = Line(f"Your bill is due {day:%Y-%m-%d}", 0.99, 40, 60, 400, 100)
         readings.save(bill, Page(540, 960, [due]), reader="small")
-        agenda.renew(bill, now=clock.now)
+        agenda.renew(bill, readings.page(bill), now=clock.now)
     (saved,) = reasoner.cycle(dataclasses.replace(settings, language=language), clock=clock)
 
     assert (saved.title, saved.category) == (title.format(day=day), "reminder")

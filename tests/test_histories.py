@@ -130,7 +130,7 @@ class Library(RuleBasedStateMachine):
                 analysed.where(Analysis.photo == photo_id).execute()
                 lexicon.index(photo_id)
                 readings.save(photo_id, Page(8, 8, [line]), reader="small")
-                agenda.renew(photo_id, now=self.now)
+                agenda.renew(photo_id, readings.page(photo_id), now=self.now)
 
     @rule(
         action=st.sampled_from(ACTIONS),
@@ -180,7 +180,7 @@ class Library(RuleBasedStateMachine):
         self.run(lambda: verb(item.id, now=self.now), kill)
         with database.scope():
             (now,) = agenda.on_photos([photo_id])[photo_id]
-            agenda.renew(photo_id, now=self.now)
+            agenda.renew(photo_id, readings.page(photo_id), now=self.now)
         assert now.dismissed in (item.dismissed, not undone)
         self.model[photo_id]["dismissed"] = now.dismissed
 

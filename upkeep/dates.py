@@ -12,6 +12,7 @@ import agenda
 import database
 import photos
 import pictures
+import readings
 import records
 from buckets import away
 from database import db
@@ -85,4 +86,4 @@ def _save(found: dict[int, taken.Taken], *, now: datetime) -> None:
             photos.set_taken(photo_id, better)
         records.file(found)
         for photo_id in found:
-            agenda.renew(photo_id, now=now)
+            agenda.renew(photo_id, readings.page(photo_id), now=now)
