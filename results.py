@@ -25,7 +25,7 @@ from claims import Claim
 from clock import local_time
 from database import db
 from engines import configuration
-from engines.findings import Findings, MemoryCandidate
+from engines.findings import RESULT_FIELDS, Findings, MemoryCandidate
 from engines.lines import Page
 from engines.records import Record
 from models import Analysis
@@ -33,25 +33,13 @@ from outlets import webhooks
 
 LOCAL = f"{configuration.LOCAL}/"  # how the identity of the embedded model begins
 JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(LOCAL)
-_RESULT_FIELDS = (
-    "app_name",
-    "content_category",
-    "intent",
-    "title",
-    "summary",
-    "entities",
-    "confidence",
-    "visible_text",
-    "llm_response",
-    "records",
-)
+_COLUMNS = (*RESULT_FIELDS, "llm_response")
 
 
 def columns_of(findings: Findings) -> dict[str, Any]:
     """The columns of an analysis row that hold these findings."""
-    result = {name: getattr(findings, name) for name in _RESULT_FIELDS if hasattr(findings, name)}
     return {
-        **result,
+        **{name: getattr(findings, name) for name in RESULT_FIELDS},
         "entities": msgspec.json.encode(findings.entities).decode(),
         "llm_response": findings.raw,
         "records": records.encoded(findings.records or []),
@@ -93,7 +81,7 @@ def copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
         if claims.is_current(claim):
             if readings.copy(twin.photo_id, claim.photo_id):
                 readings.end_tries(claim.photo_id)
-            result = {name: getattr(twin, name) for name in _RESULT_FIELDS}
+            result = {name: getattr(twin, name) for name in _COLUMNS}
             _save(claim, result, readings.page(claim.photo_id), analyser, now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
     return True
@@ -105,7 +93,7 @@ def copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now:
         if other is None or not claims.is_current(claim):
             claims.give_back(claim, now=now)  # deleted meanwhile
             return
-        result = {name: getattr(other, name) for name in _RESULT_FIELDS}
+        result = {name: getattr(other, name) for name in _COLUMNS}
         page = readings.page(claim.photo_id)
         result["visible_text"] = "" if page is None else page.text
         there = records.on_page(records.decoded(other.records), page, confidence=other.confidence)

@@ -369,6 +369,10 @@ def find_photos(query: SearchQuery) -> shapes.PhotoHits:
         until=parse_time(query.until, field="until"),
         now=utc_now(),
     )
+    return _as_hits(found)
+
+
+def _as_hits(found: Found) -> shapes.PhotoHits:
     hits = {hit.photo_id: hit for hit in found.items}
     items = [
         shapes.of({**item, **msgspec.to_builtins(hits[item["id"]])}, shapes.PhotoHit)

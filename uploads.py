@@ -335,7 +335,7 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     change of the file, else now. `taken_from` in the photo's detail says which it was.
     """
     devices.check_id(form.device_id)
-    now, caller = utc_now(), access.caller()
+    caller = access.caller()
     has_device = access.use_device(caller, form.device_id)
     described = Upload(
         form.device_id,
@@ -348,21 +348,16 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
         has_device,
         inputs.moment("file_timestamp", form.file_timestamp, None),
     )
-    photo = store(_spool(file), described, now=now)
-    if photo.dedup:
-        return {
-            "id": photo.id,
-            "filename": photo.filename,
-            "dedup": True,
-            "message": "Already exists (dedup)",
-        }
-    return {
+    photo = store(_spool(file), described, now=utc_now())
+    stored: shapes.Uploaded = {
         "id": photo.id,
         "filename": photo.filename,
-        "file_size": photo.file_size,
-        "dedup": False,
-        "message": "Uploaded",
+        "dedup": photo.dedup,
+        "message": "Already exists (dedup)" if photo.dedup else "Uploaded",
     }
+    if not photo.dedup:
+        stored["file_size"] = photo.file_size
+    return stored
 
 
 @routes.post("/upload-batch")

@@ -36,6 +36,11 @@ def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
 
 
 Page = Annotated[int, Meta(ge=1, le=MOST_PAGES, description="Which page of the results")]
+# Limits for the model only, which `Meta` does not enforce: a model that wants 50 gets the most allowed.
+Limit = Annotated[
+    int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
+]
+LastDay = Annotated[str, _about("Last local day, like 2026-11-28")]
 
 
 # The arguments of the built-in tools. Models choose tools by these docstrings and descriptions.
@@ -62,10 +67,7 @@ class SearchKnowledgeBase(msgspec.Struct):
         ),
     ] = ""
     until: Annotated[str, _about("Only taken before this time, UTC; a date includes its whole day")] = ""
-    # Limits for the model only, which `Meta` does not enforce: a model that wants 50 gets the most allowed.
-    limit: Annotated[
-        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
-    ] = FOUND
+    limit: Limit = FOUND
     page: Page = 1
 
 
@@ -88,10 +90,8 @@ class Agenda(msgspec.Struct):
         str, _about("Instead of since and until", [name for name in questions.PERIODS if name])
     ] = ""
     since: Annotated[str, _about("First local day, like 2026-11-21; today when nothing is given")] = ""
-    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
-    limit: Annotated[
-        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
-    ] = MOST_FOUND
+    until: LastDay = ""
+    limit: Limit = MOST_FOUND
     page: Page = 1
 
 
@@ -107,10 +107,8 @@ class ListRecords(msgspec.Struct):
         str, _about("Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year")
     ] = ""
     since: Annotated[str, _about("First local day, like 2026-11-21")] = ""
-    until: Annotated[str, _about("Last local day, like 2026-11-28")] = ""
-    limit: Annotated[
-        int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
-    ] = FOUND
+    until: LastDay = ""
+    limit: Limit = FOUND
     page: Page = 1
 
 

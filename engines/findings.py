@@ -88,6 +88,19 @@ class Answer(msgspec.Struct):
 
 MAX_JUDGED = 1_000  # characters of `Findings.raw` of the embedded analyser
 
+# The fields of `Findings` that a model is asked for and that an analysis is stored with.
+RESULT_FIELDS = (
+    "app_name",
+    "content_category",
+    "intent",
+    "title",
+    "summary",
+    "entities",
+    "confidence",
+    "visible_text",
+    "records",
+)
+
 
 class Findings(msgspec.Struct):
     """The result of one analysis.

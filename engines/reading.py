@@ -19,7 +19,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from json_repair.json_parser import JSONParser
 
-from engines.findings import MAX_ENTITIES, Entity, Findings, MemoryCandidate
+from engines.findings import MAX_ENTITIES, RESULT_FIELDS, Entity, Findings, MemoryCandidate
 from engines.records import MAX_ENTRIES, MAX_RECORDS, TYPES, Field, Form, Record, Value
 from errors import AnswerUnusable
 from text import fraction, storable
@@ -47,20 +47,7 @@ MemoryType = Literal["short_term", "long_term"]
 MEMORY_CATEGORIES: tuple[str, ...] = get_args(MemoryCategory)
 MEMORY_TYPES: tuple[str, ...] = get_args(MemoryType)
 
-EXPECTED_FIELDS = frozenset(
-    {
-        "app_name",
-        "content_category",
-        "intent",
-        "title",
-        "summary",
-        "entities",
-        "confidence",
-        "visible_text",
-        "memories",
-        "records",
-    }
-)
+EXPECTED_FIELDS = frozenset({*RESULT_FIELDS, "memories"})
 _NUMBER = r"(-?[0-9]{1,12}(?:\.[0-9]{1,6})?)"
 _AMOUNT = re.compile(rf"{_NUMBER} ?([A-Z]{{3}})|([A-Z]{{3}}) ?{_NUMBER}")
 
