@@ -110,9 +110,10 @@ def renew(photo_id: int, page: Page | None, *, now: datetime) -> None:
             row = _same_row(left, occasion)
             if row is not None:
                 left.remove(row)
-                if not _differs(row, occasion):
+                if all(getattr(row, name) == getattr(occasion, name) for name in _FIELDS):
                     continue
-                if _moves(row, occasion) and _shared(row):
+                others = (AgendaItem.event_id == row.event_id) & (AgendaItem.id != row.id)
+                if _moves(row, occasion) and AgendaItem.select().where(others).exists():
                     # The other screenshots still show the event as it was, under its id.
                     row.delete_instance()
                     row = None
@@ -171,9 +172,10 @@ def _remote_dates(photo_id: int) -> list[Entity]:
 
 def _keep(photo_id: int, row: AgendaItem | None, occasion: Occasion, *, now: datetime) -> None:
     """Store an occasion, in place of `row` if there is one, as part of the event that it belongs to."""
+    end = occasion.ends_at or occasion.starts_at
     fields: dict[str, Any] = {
         **{name: getattr(occasion, name) for name in _FIELDS},
-        "last_at": _last(occasion),
+        "last_at": end if "T" in end else f"{end}T24",
         "changed_at": now,
     }
     event = _event_of(occasion)
@@ -223,15 +225,6 @@ def _moves(row: AgendaItem, occasion: Occasion) -> bool:
     return (row.kind, row.starts_at) != (occasion.kind, occasion.starts_at)
 
 
-def _differs(row: AgendaItem, occasion: Occasion) -> bool:
-    return any(getattr(row, name) != getattr(occasion, name) for name in _FIELDS)
-
-
-def _shared(row: AgendaItem) -> bool:
-    others = (AgendaItem.event_id == row.event_id) & (AgendaItem.id != row.id)
-    return AgendaItem.select().where(others).exists()
-
-
 def is_alike(title: str, other: str, *, at_time: bool) -> bool:
     """Whether two titles name the same event, given that kind and start are the same; `at_time`: also to the
     minute, so that half of the words are enough. On a whole day, they differ in little, or one has all the
@@ -254,11 +247,6 @@ def is_alike(title: str, other: str, *, at_time: bool) -> bool:
 
 # Letters with digits, or many digits: not a year, a seat or an amount.
 _NUMBER = re.compile(r"(?<![a-z0-9])(?:[a-z]{1,4}\d{3,10}|\d{6,16})(?![a-z0-9])")
-
-
-def _last(occasion: Occasion) -> str:
-    end = occasion.ends_at or occasion.starts_at
-    return f"{end}T24" if "T" not in end else end
 
 
 # -------------------------------------------------------------------------------------------------- listing

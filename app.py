@@ -529,7 +529,8 @@ def _failure(problem: Exception) -> ResponseReturnValue:
         status, detail = problem.code, _SENTENCES.get(problem.code) or problem.description or problem.name
         headers = {name: value for name, value in problem.get_headers() if name in ("Allow", "Retry-After")}
     else:
-        known = _known(problem)
+        internal = "An internal error occurred; the service's log has the reason under this request's id."
+        known = database.known_failure(problem) or SnaploreError(internal)
         if known.status >= 500 and not isinstance(problem, Unavailable):
             # Expected failures: their message is enough, a traceback adds nothing.
             expected = DataDamaged | ModelFailure | StorageFull | Unavailable | Unreadable
@@ -542,8 +543,3 @@ def _failure(problem: Exception) -> ResponseReturnValue:
         headers["WWW-Authenticate"] = "Bearer"
     body = mcp.refusal(status, detail) if flask.request.path == mcp.PATH else {"detail": detail}
     return body, status, headers
-
-
-def _known(problem: Exception) -> SnaploreError:
-    internal = "An internal error occurred; the service's log has the reason under this request's id."
-    return database.known_failure(problem) or SnaploreError(internal)

@@ -219,7 +219,13 @@ def fail(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
         case ProviderDown():
             _fail_provider(claim, problem, now=now)
         case ProviderRefused():
-            _fail_refused(claim, problem, now=now)
+            state = {
+                "status": "error",
+                "fault": "refused",
+                "error_message": str(problem),
+                "completed_at": now,
+            }
+            Analysis.update(**state, **UNLEASED).where(Analysis.id == claim.analysis_id).execute()
         case _:
             _fail_row(claim, problem, now=now)
 
@@ -256,11 +262,6 @@ def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> Non
         delay = max(timedelta(seconds=problem.retry_after or 0), RETRY_DELAYS[max(0, attempts - 1)])
         state |= {"status": "pending", "fault": "", "due_at": now + delay}
     Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
-
-
-def _fail_refused(claim: Claim, problem: ProviderRefused, *, now: datetime) -> None:
-    state = {"status": "error", "fault": "refused", "error_message": str(problem), "completed_at": now}
-    Analysis.update(**state, **UNLEASED).where(Analysis.id == claim.analysis_id).execute()
 
 
 def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:

@@ -34,15 +34,12 @@ DeviceId = Annotated[
 
 def check_id(device_id: str) -> None:
     """Raises `BadInput` for an id that is neither made of the accepted characters nor registered."""
-    if not re.match(DEVICE_ID, device_id) and not _is_registered(device_id):
+    registered = PushDevice.select().where(PushDevice.device_id == device_id)
+    if not re.match(DEVICE_ID, device_id) and not registered.exists():
         raise BadInput(
             "device_id: must be 1 to 256 letters, digits or underscores, or the id of a device that is "
             "registered for push"
         )
-
-
-def _is_registered(device_id: str) -> bool:
-    return PushDevice.select().where(PushDevice.device_id == device_id).exists()
 
 
 def synced() -> list[shapes.SyncedDevice]:

@@ -361,7 +361,12 @@ def kinds_in(arguments: Any, *, earlier: Sequence[Any] = ()) -> tuple[str, ...]:
         if not found:
             found = {kind for form in _forms(text) for kind in sensitive.kinds(form)}
     if not found and earlier:
-        found = _across([_numbers(*values), *(_numbers(*_values_of(one)) for one in earlier)])
+        found = _across(
+            [
+                _numbers(*values),
+                *(_numbers(*(text for _, text in _texts_in("", one) if text)) for one in earlier),
+            ]
+        )
     return tuple(kind for kind in sensitive.KINDS if kind in found)
 
 
@@ -397,10 +402,6 @@ def _usual(character: str) -> str:
 _SINGLE_DIGITS = re.compile(r"(?<![0-9])([0-9])[ ,;._/|-]{1,3}(?=[0-9](?![0-9]))")
 _NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,2}[0-9][0-9 ]{2,24}(?![A-Za-z0-9])")
 MAX_SPLIT = 300  # characters of a text that may be a piece of a number that was split over calls
-
-
-def _values_of(arguments: Any) -> list[str]:
-    return [value for _, value in _texts_in("", arguments) if value]
 
 
 def _numbers(*values: str) -> str:

@@ -204,15 +204,12 @@ class LoadedModels:
             self._models.clear()
             self._local.clear()
 
-    def _sense(self, text: str) -> bytes:
-        return self.embedder().quick(text)
-
     def _local_model(self, settings: Settings) -> LocalModel:
         if settings not in self._local:
             self._local[settings] = LocalModel(
                 ocr_model=settings.ocr_model,
                 language=settings.language,
-                sense=None if settings.meaning == "off" else self._sense,
+                sense=None if settings.meaning == "off" else lambda text: self.embedder().quick(text),
                 readers=settings.ocr_processes or fitting_readers(),
             )
         return self._local[settings]

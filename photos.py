@@ -133,9 +133,15 @@ def trashed_items(ids: list[int]) -> list[shapes.PhotoItem]:
     """The list items of these photos, in this order, without those that are not in the trash."""
     if not ids:
         return []
-    query = _with_own_words(*shapes.columns(Photo, shapes.PhotoFields), *_OWN_COLUMNS, Trash.deleted_at)
-    query = query.join(Trash, on=(Trash.photo == Photo.id)).select_extend(Trash.analysis, Trash.tags)
-    found = {row["id"]: _trashed_item(row) for row in query.where(Photo.id.in_(ids)).dicts()}
+    columns = (*shapes.columns(Photo, shapes.PhotoFields), *_OWN_COLUMNS, Trash.deleted_at)
+    query = Photo.select(*columns, Trash.analysis, Trash.tags)
+    query = query.join(OwnWords, peewee.JOIN.LEFT_OUTER, on=(OwnWords.photo == Photo.id)).switch(Photo)
+    found = {}
+    query = query.join(Trash, on=(Trash.photo == Photo.id)).where(Photo.id.in_(ids))
+    for row in cast("Iterable[dict[str, Any]]", query.dicts()):
+        analysis = msgspec.json.decode(row["analysis"])
+        whole = {**analysis, **row, "analysis_status": analysis["status"]}
+        found[row["id"]] = _item(whole, deleted_at=row["deleted_at"])
     return [found[photo_id] for photo_id in ids if photo_id in found]
 
 
@@ -496,11 +502,6 @@ _FILE_COLUMNS = (Photo.id, Photo.original_path, Photo.thumbnail_path)
 _FILES = Photo.select(*_FILE_COLUMNS)
 
 
-def _with_own_words(*columns: Any) -> "peewee.ModelSelect[Any]":
-    joined = Photo.select(*columns).join(OwnWords, peewee.JOIN.LEFT_OUTER, on=(OwnWords.photo == Photo.id))
-    return joined.switch(Photo)
-
-
 def _listed(row: list[Any]) -> shapes.PhotoItem:
     """A list item from a row of `_LIST`."""
     item = dict(zip(_LISTED, row, strict=True))
@@ -555,11 +556,6 @@ def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.
             next(iter(msgspec.json.decode(row["own_records"] or row.get("records") or "[]")), None)
         ),
     )
-
-
-def _trashed_item(row: dict[str, Any]) -> shapes.PhotoItem:
-    analysis = msgspec.json.decode(row["analysis"])
-    return _item({**analysis, **row, "analysis_status": analysis["status"]}, deleted_at=row["deleted_at"])
 
 
 def _tagged(filters: Filters, tag: str) -> Selected:

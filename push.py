@@ -349,7 +349,12 @@ def list_devices() -> shapes.DeviceList:
     """List the registered devices, the last seen first. A device without a name is listed under its
     `device_id`.
     """
-    return {"devices": [_shown(device) for device in devices()]}
+    return {
+        "devices": [
+            shapes.of(device, shapes.DeviceFields, device_name=device.device_name or device.device_id)
+            for device in devices()
+        ]
+    }
 
 
 @routes.delete("/devices/<path:device_id>")
@@ -382,7 +387,3 @@ def broadcast_message(query: BroadcastText, body: BroadcastText) -> shapes.Broad
     with _places.one():
         count = broadcast(settings, Notification(title, text))
     return {"message": f"Sent to {count} {'device' if count == 1 else 'devices'}", "count": count}
-
-
-def _shown(device: PushDevice) -> shapes.DeviceFields:
-    return shapes.of(device, shapes.DeviceFields, device_name=device.device_name or device.device_id)

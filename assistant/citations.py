@@ -81,7 +81,7 @@ def of(answer: str, sources: Sequence[Source], turn: Iterable[Message], *, gated
     known = _returned(turn)
     if gated:
         marks = gate.marks(known)
-        known = [one for one in known if not _is_withheld(marks.get(one))]
+        known = [one for one in known if one in marks and (marks[one].cleared or not marks[one].sensitive)]
     if sources:
         pages = _pages(source.photo_id for source in sources if source.photo_id in known)
         found = [_of_source(source, pages[source.photo_id]) for source in sources if source.photo_id in pages]
@@ -92,10 +92,6 @@ def of(answer: str, sources: Sequence[Source], turn: Iterable[Message], *, gated
 def encoded(citations: Sequence[Citation]) -> str | None:
     """Citations as they are stored with a message."""
     return msgspec.json.encode(citations).decode() if citations else None
-
-
-def _is_withheld(mark: gate.Mark | None) -> bool:
-    return mark is None or bool(mark.sensitive and not mark.cleared)
 
 
 def _returned(turn: Iterable[Message]) -> list[int]:
@@ -163,7 +159,8 @@ def _quoted(answer: str, pages: Mapping[int, _Page]) -> Iterator[Citation]:
                     if lines := _lines_with(span, page):
                         there.setdefault((photo_id, span), lines)
                 for field in _fields_in(paragraph, page):
-                    there.setdefault((photo_id, _said(field)), field.lines)
+                    said = field.text or (field.value if isinstance(field.value, str) else field.name)
+                    there.setdefault((photo_id, said), field.lines)
     weights = {one: sum(len(span) for photo, span in there if photo == one) for one in pages}
     cited: set[tuple[int, tuple[int, ...]]] = set()
     quoted: set[str] = set()
@@ -238,10 +235,6 @@ def _forms(record: Record, field: Field) -> Iterator[str]:
     for language in ("en", "zh"):
         yield terms.fold(templates.worded(record, field.name, "", language)).casefold()
         yield terms.fold(templates.worded(record, field.name, "day", language)).casefold()
-
-
-def _said(field: Field) -> str:
-    return field.text or (field.value if isinstance(field.value, str) else field.name)
 
 
 def _days(folded: str) -> set[str]:

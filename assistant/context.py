@@ -49,7 +49,12 @@ def tokens(value: Any) -> int:
         rest = {name: part for name, part in value.items() if name != "content"}
         parts = content if isinstance(content, list) else [{"text": content or ""}]
         return (
-            MESSAGE_TOKENS + tokens(json.dumps(rest, ensure_ascii=False)) + sum(_part(part) for part in parts)
+            MESSAGE_TOKENS
+            + tokens(json.dumps(rest, ensure_ascii=False))
+            + sum(
+                PICTURE_TOKENS if part.get("type") == "image_url" else tokens(part.get("text") or "")
+                for part in parts
+            )
         )
     if isinstance(value, list) and value and isinstance(value[0], dict) and "role" in value[0]:
         return sum(map(tokens, value))
@@ -108,7 +113,3 @@ def _shortened(present: Messages, most: int) -> Messages:
 @functools.lru_cache(maxsize=16)
 def _role(role: str) -> int:
     return tokens(json.dumps({"role": role}, ensure_ascii=False))
-
-
-def _part(part: dict[str, Any]) -> int:
-    return PICTURE_TOKENS if part.get("type") == "image_url" else tokens(part.get("text") or "")

@@ -80,10 +80,11 @@ def begin_turn(
         message.attachment_generation = database.store().ring.generation
     try:
         with db.atomic():
+            title = content.strip().splitlines()[0].strip()[:MAX_TITLE]
             db.execute_sql(
                 """INSERT INTO conversations (id, title, device_id, created_at, updated_at, noted_message_id)
                 VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at""",
-                (conversation_id, _title(content), device_id, iso(now), iso(now)),
+                (conversation_id, title, device_id, iso(now), iso(now)),
             )
             _insert(message)
     except BaseException:
@@ -257,7 +258,10 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes
     beginning = peewee.fn.SUBSTR(Message.content, 1, MAX_LAST_MESSAGE)
     latest_ids = [latest_id for _, latest_id in counted.values()]
     latest = Message.select(Message.id, beginning, Message.citations).where(Message.id.in_(latest_ids))
-    last = {message_id: (text, _cited(citations)) for message_id, text, citations in _tuples(latest)}
+    last = {
+        message_id: (text, [citation["photo_id"] for citation in msgspec.json.decode(citations or "[]")])
+        for message_id, text, citations in _tuples(latest)
+    }
     marks = gate.marks({photo_id for _, photo_ids in last.values() for photo_id in photo_ids})
     items = []
     for conversation in found:
@@ -268,11 +272,6 @@ def page(number: int, size: int, *, device_id: str | None = None) -> list[shapes
         derived = {"message_count": count, "last_message": spoken_last, "sensitive": kinds}
         items.append(shapes.of(conversation, shapes.ConversationItem, **derived))
     return items
-
-
-def _cited(citations: str | None) -> list[int]:
-    """The photos that these stored citations name."""
-    return [citation["photo_id"] for citation in msgspec.json.decode(citations or "[]")]
 
 
 def detail(conversation_id: str) -> shapes.ConversationDetail:
@@ -376,11 +375,6 @@ def _has_picture(message: Message, picture: bytes | None) -> bool:
     if picture is None or message.attachment_path is None:
         return picture is None and message.attachment_path is None
     return picture_of(message) == picture
-
-
-def _title(content: str) -> str:
-    """The first line that is not blank, shortened."""
-    return content.strip().splitlines()[0].strip()[:MAX_TITLE]
 
 
 def _messages(conversation_id: str, after_id: int) -> list[shapes.MessageFields]:

@@ -269,7 +269,8 @@ class Toolbox:
                     now=self._clock(),
                 )
             else:
-                found = _newest(arguments.page, limit, filters)
+                total, ids = photos.ids_of_page(arguments.page, limit, filters)
+                found = search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
             hits = found.items[limit * (arguments.page - 1) :] if arguments.query else found.items
             rows = _rows([hit.photo_id for hit in hits])
         results = [_found(rows[hit.photo_id], hit) for hit in hits if hit.photo_id in rows]
@@ -473,12 +474,6 @@ def _built_in(shape: type[T], run: Callable[[T], dict[str, Any]]) -> _Tool:
 
 
 # ------------------------------------------------------------------------------------------------ screenshots
-
-
-def _newest(page: int, limit: int, filters: photos.Filters) -> search.Found:
-    """A page of the newest photos that pass the filters, in the order of the list, and the total of them."""
-    total, ids = photos.ids_of_page(page, limit, filters)
-    return search.Found(total, [search.Hit(photo_id, 0.0, "") for photo_id in ids])
 
 
 def _rows(ids: list[int]) -> dict[int, Shown]:

@@ -74,7 +74,8 @@ class Transcript(NamedTuple):
                 messages.append({"role": "tool", "tool_call_id": message.tool_call_id, "content": framed})
             elif message.role == "tool" and messages:
                 text = f"{prompts.LOOKED_UP}\n{self.frame.around(message.content or '')}"
-                parts = _parts(messages[-1]["content"])
+                before = messages[-1]["content"]
+                parts = before if isinstance(before, list) else [{"type": "text", "text": before}]
                 messages[-1]["content"] = [*parts, {"type": "text", "text": text}]
             elif message.tool_calls and self.takes_tools:
                 messages.append(
@@ -142,7 +143,3 @@ def _user_content(message: Message | Earlier, *, pictures: bool) -> str | list[d
             jpeg = conversations.picture_of(message)
             return [{"type": "text", "text": content}, prompts.picture(jpeg)]
     return f"{content}\n{prompts.NO_PICTURE}"
-
-
-def _parts(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return content if isinstance(content, list) else [{"type": "text", "text": content}]

@@ -161,9 +161,8 @@ def _ask_brave(settings: Settings, query: str, most: int, deadline: float) -> li
     answer = _call(net.Guard(dev_mode=settings.dev_mode), "GET", url, headers=headers, deadline=deadline)
     web = answer.get("web", {"results": []})  # missing when nothing was found
     # Brave returns HTML: entities everywhere, and tags around the words of the query.
-    return _results(
-        web.get("results") if isinstance(web, dict) else None, "description", most, plain=_without_html
-    )
+    found = web.get("results") if isinstance(web, dict) else None
+    return _results(found, "description", most, plain=lambda text: html.unescape(_TAG.sub("", text)))
 
 
 def _ask_duckduckgo(settings: Settings, query: str, most: int, deadline: float) -> list[Result]:
@@ -255,7 +254,3 @@ def _line(value: Any, most: int, plain: Callable[[str], str] = str) -> str:
 
 def _clean(text: str) -> str:
     return one_line(_UNSEEN.sub("", text))
-
-
-def _without_html(text: str) -> str:
-    return html.unescape(_TAG.sub("", text))

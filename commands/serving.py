@@ -92,7 +92,8 @@ def install(start: bool) -> None:
         template = (TEMPLATES / name).read_text(encoding="utf-8")
         (folder / name).write_text(_filled(template, settings), encoding="utf-8")
         click.echo(f"Wrote {folder / name}")
-    for name in _secrets(settings):
+    secret = (variable(field.name) for field in fields(settings) if field.metadata["secret"])
+    for name in (name for name in secret if os.environ.get(name, "").strip()):
         click.echo(f"{name} is secret and was left out: put it into ~/.config/snaplore/environment", err=True)
     if start:
         _systemctl("daemon-reload")
@@ -151,11 +152,6 @@ def _variables(settings: Settings, *, paths_only: bool = False) -> dict[str, str
         elif not paths_only:
             found[name] = os.environ[name].strip()
     return found
-
-
-def _secrets(settings: Settings) -> list[str]:
-    names = [variable(field.name) for field in fields(settings) if field.metadata["secret"]]
-    return [name for name in names if os.environ.get(name, "").strip()]
 
 
 def _systemctl(*arguments: str) -> None:

@@ -7,7 +7,6 @@ a thread with something sensitive on one of its screenshots.
 
 import logging
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 import peewee
@@ -53,7 +52,7 @@ def _tell(thread_id: int, settings: Settings, *, now: datetime) -> str:
     """
     threads.count_as_told(thread_id)
     thread = threads.get(thread_id, now=now)
-    words = _words(settings.language)
+    words = wordlists.table("news").get(settings.language, wordlists.table("news")["en"])
     if thread.state not in words or thread.sensitive:
         return ""
     article = _article(thread, words)
@@ -79,8 +78,3 @@ def _article(thread: threads.Thread, words: dict[str, str]) -> Article:
         confidence=CONFIDENCE,
         photo_ids=[thread.said_on, *(one for one in thread.photo_ids if one != thread.said_on)],
     )
-
-
-def _words(language: str) -> dict[str, Any]:
-    table = wordlists.table("news")
-    return dict(table.get(language, table["en"]))

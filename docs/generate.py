@@ -213,7 +213,7 @@ def api_reference(document: dict[str, Any]) -> str:
     for name, schema in schemas.items():
         if name not in sent:
             rows = [
-                (field, _kind(kind) + _unless_always(field, schema))
+                (field, _kind(kind) + ("" if field in schema["required"] else " (may be missing)"))
                 for field, kind in schema["properties"].items()
             ]
             lines += [
@@ -234,7 +234,7 @@ def _operation(method: str, path: str, operation: dict[str, Any], schemas: dict[
             (
                 one["name"],
                 one["in"],
-                _kind({**one["schema"], **_description(one)}),
+                _kind({**one["schema"], **{name: one[name] for name in ("description",) if name in one}}),
                 _presence(one["schema"], one["required"]),
             )
             for one in parameters
@@ -288,14 +288,12 @@ def _curl(method: str, path: str, operation: dict[str, Any], schemas: dict[str, 
             given = {name: content["example"][name] for name in fields}
             parts.append(f"-H 'Content-Type: application/json' -d '{json.dumps(given, ensure_ascii=False)}'")
         else:
-            parts += [f"-F '{name}={_form_example(schema['properties'][name])}'" for name in fields]
+            for name in fields:
+                value = schema["properties"][name].get("examples", [FILE_EXAMPLE])[0]
+                parts.append(f"-F '{name}={value}'")
     if "application/json" not in operation["responses"]["200"]["content"]:
         parts.append("-o FILE")
     return " ".join([*parts, f'"$URL{path}{"?" if query else ""}{query}"'])
-
-
-def _form_example(schema: dict[str, Any]) -> Any:
-    return schema["examples"][0] if "examples" in schema else FILE_EXAMPLE
 
 
 def _body(operation: dict[str, Any]) -> dict[str, Any]:
@@ -312,10 +310,6 @@ def _resolved(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]
     return resolved
 
 
-def _description(described: dict[str, Any]) -> dict[str, str]:
-    return {"description": described["description"]} if "description" in described else {}
-
-
 def _statuses(document: dict[str, Any]) -> str:
     components = document["components"]["responses"]
     meanings = {
@@ -325,10 +319,6 @@ def _statuses(document: dict[str, Any]) -> str:
         for status, response in operation["responses"].items()
     }
     return _table(("status", "meaning"), sorted(meanings.items()))
-
-
-def _unless_always(field: str, schema: dict[str, Any]) -> str:
-    return "" if field in schema["required"] else " (may be missing)"
 
 
 def _presence(schema: dict[str, Any], required: bool) -> str:

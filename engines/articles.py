@@ -102,7 +102,7 @@ class Article(msgspec.Struct):
 
     def __post_init__(self) -> None:
         self.title = shortened(one_line(self.title), MAX_TITLE)
-        self.content = _harmless(self.content)[:MAX_CONTENT].strip()
+        self.content = _TAG.sub("&lt;", _IMAGE.sub("", self.content))[:MAX_CONTENT].strip()
         self.summary = shortened(one_line(self.summary or self.content), MAX_SUMMARY)
         if self.category not in CATEGORIES:
             self.category = "note"
@@ -193,7 +193,3 @@ def _cited(value: Any, known: dict[str, Any]) -> list[Any]:
     values = value if isinstance(value, list) else [value]
     given = (reading.as_text(item).lstrip("#") for item in values)
     return [known[text] for text in dict.fromkeys(given) if text in known]
-
-
-def _harmless(markdown: str) -> str:
-    return _TAG.sub("&lt;", _IMAGE.sub("", markdown))

@@ -100,8 +100,8 @@ def merged(stored: Stored, settings: Settings) -> Configuration:
     base_url = _base_url(stored, settings)
     if not base_url:
         return Configuration(LOCAL, "", None, f"ocr-{settings.ocr_model}", DEFAULT_CONTEXT_TOKENS, 0.0)
-    preset = _preset_of(base_url)
     origin = _origin(base_url)
+    preset = next((one for one in PRESETS.values() if net.origin(one.base_url) == origin), None)
     stored_key = stored.api_key if stored.key_origin == origin else None
     own_key = settings.llm_api_key if _origin(settings.llm_base_url or "") == origin else None
     return Configuration(
@@ -212,8 +212,3 @@ def _origin(base_url: str) -> str | None:
         return net.origin(base_url)
     except BadInput:
         return None
-
-
-def _preset_of(base_url: str) -> Preset | None:
-    origin = _origin(base_url)
-    return next((preset for preset in PRESETS.values() if net.origin(preset.base_url) == origin), None)

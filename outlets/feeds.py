@@ -36,7 +36,7 @@ import search
 from clock import local_day, utc_now
 from database import db
 from errors import BadInput, NotFound
-from models import CalendarEntry, Dynamic, Feed, store_value, stored_value
+from models import CalendarEntry, Feed, store_value, stored_value
 from outlets import atom, ics
 from queries.wording import MAX_QUERY
 from settings import NAME, Settings
@@ -161,7 +161,13 @@ def notes(feed: Feed, base: str, settings: Settings, *, now: datetime) -> Conten
     """The latest notes, those that were continued included."""
     found = dynamics.latest(MOST_ENTRIES)
     if gate.is_closed(settings):
-        found = [note for note in found if not _is_held(note)]
+        found = [
+            note
+            for note in found
+            if not gate.withholds_any(
+                json.loads(note.source_photo_ids), note.title, note.summary, note.content
+            )
+        ]
     entries = [
         atom.Entry(
             name=f"note/{note.id}",
@@ -219,7 +225,9 @@ def _calendar(settings: Settings, *, now: datetime) -> list[ics.Entry]:
     known = {row.item: row for row in CalendarEntry.select()}
     entries, changed, over = [], [], []
     for item in items:
-        fingerprint = _fingerprint(item)
+        # What differs when a calendar is to be told of a change.
+        shown = (item.kind, item.title, item.starts_at, item.ends_at, item.quote, item.photo_id)
+        fingerprint = hashlib.sha256(msgspec.json.encode(shown)).digest()
         row = known.pop(str(item.id), None)
         if row is None or row.fingerprint != fingerprint:
             row = CalendarEntry(
@@ -250,12 +258,6 @@ def _calendar(settings: Settings, *, now: datetime) -> list[ics.Entry]:
     return entries
 
 
-def _fingerprint(item: agenda.Item) -> bytes:
-    """What differs when a calendar is to be told of a change."""
-    shown = (item.kind, item.title, item.starts_at, item.ends_at, item.quote, item.photo_id)
-    return hashlib.sha256(msgspec.json.encode(shown)).digest()
-
-
 def _entry(instance: uuid.UUID, row: CalendarEntry, title: str, item: agenda.Item | None = None) -> ics.Entry:
     """An event for calendars; cancelled without the item."""
     entry = ics.Entry(
@@ -271,11 +273,6 @@ def _entry(instance: uuid.UUID, row: CalendarEntry, title: str, item: agenda.Ite
     if item is None:
         return entry
     return entry._replace(note=item.quote, page=f"photo/{item.photo_id}", category=item.kind)
-
-
-def _is_held(note: Dynamic) -> bool:
-    """Whether a note rests on a sensitive screenshot, or has something sensitive in it."""
-    return gate.withholds_any(json.loads(note.source_photo_ids), note.title, note.summary, note.content)
 
 
 def _shown(photo: shapes.PhotoItem) -> dict[str, str]:

@@ -43,7 +43,11 @@ def rows(wanted: Wanted, types: list[str]) -> Iterator[list[str]]:
     for found in _every(wanted):
         cells = [found.record.type, found.day]
         for name in forms:
-            cells += _amount(found.record, name) if name in amounts else [_cell(found.record, name)]
+            if name in amounts:
+                amount = found.record.amount(name)
+                cells += [f"{amount[0]:f}", amount[1]] if amount else ["", ""]
+            else:
+                cells.append(_cell(found.record, name))
         doubtful = "true" if found.doubtful else ""
         yield [*cells, doubtful, str(found.id), str(found.photo_id)]
 
@@ -75,11 +79,6 @@ def _every(wanted: Wanted) -> Iterator[Listed]:
         if len(batch) < size:
             return
         last, size = batch[-1], BATCH
-
-
-def _amount(record: Record, name: str) -> list[str]:
-    amount = record.amount(name)
-    return [f"{amount[0]:f}", amount[1]] if amount else ["", ""]
 
 
 def _cell(record: Record, name: str) -> str:

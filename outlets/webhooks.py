@@ -285,11 +285,8 @@ def _reminder(item_id: int, gated: bool) -> dict[str, Any]:
     return {"agenda_id": item_id, "sensitive": False, **{name: getattr(item, name) for name in names}}
 
 
-def _test(webhook_id: int, gated: bool) -> dict[str, Any]:
-    return {"message": "This is a test. Everything else has the same form."}
-
-
-_DATA = {ANALYSED: _photo, WRITTEN: _note, DUE: _reminder, TEST: _test}
+_TEST_DATA = {"message": "This is a test. Everything else has the same form."}
+_DATA = {ANALYSED: _photo, WRITTEN: _note, DUE: _reminder, TEST: lambda *_: _TEST_DATA}
 
 
 # ------------------------------------------------------------------------------------------------ the sending

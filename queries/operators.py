@@ -150,7 +150,8 @@ def _operator(name: str, value: str, excludes: bool, now: datetime) -> Operator 
     if name in _DATED:
         period = _period(name, value, now)
         return None if period is None else Operator("time", value, excludes, period)
-    value = _labelled(name, value)
+    # The page offers values under labels, in each of its languages.
+    value = _labels().get(name, {}).get(terms.fold(value).casefold(), value)
     if name == "type":
         return _type(terms.fold(value).casefold().replace("-", "_"), excludes)
     if name == "amount":
@@ -160,11 +161,6 @@ def _operator(name: str, value: str, excludes: bool, now: datetime) -> Operator 
     if allowed is not None:
         value = terms.fold(value).casefold().replace("-", "_")
     return None if allowed is not None and value not in allowed else Operator(name, value, excludes)
-
-
-def _labelled(name: str, value: str) -> str:
-    """The value that the page offers under this label, in any of its languages; else `value` itself."""
-    return _labels().get(name, {}).get(terms.fold(value).casefold(), value)
 
 
 @functools.cache

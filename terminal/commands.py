@@ -13,6 +13,7 @@ import functools
 import hashlib
 import os
 import platform
+import re
 import shutil
 import sys
 import time
@@ -264,11 +265,12 @@ def add(service: Service, files: tuple[Path, ...], device_id: str, dry_run: bool
         click.echo(texts.as_json(shown) if as_json else f"{len(files)} pictures would be sent.")
         return
     name = platform.node() or "terminal"
-    device = {"device_id": device_id or _identifier(name), "device_name": name}
+    device = {"device_id": device_id or re.sub("[^A-Za-z0-9]", "_", name)[:256], "device_name": name}
     shows_progress = len(files) > 1 and sys.stderr.isatty()
     done: list[dict[str, object]] = []
     stopped: Failed | None = None
-    with _progress(files, shown=shows_progress) as each:
+    bar = click.progressbar(files, label=f"Adding {len(files)} files", file=sys.stderr)
+    with bar if shows_progress else contextlib.nullcontext(files) as each:
         for file in each:
             result: dict[str, object] = {"file": storable(str(file))}
             try:
@@ -328,13 +330,6 @@ def _print_totals(done: list[dict[str, object]], *, failures: bool) -> None:
     click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count) or "none", err=True)
 
 
-def _progress(files: tuple[Path, ...], *, shown: bool) -> Any:
-    """The files as a context, with a bar on stderr if `shown`."""
-    if shown:
-        return click.progressbar(files, label=f"Adding {len(files)} files", file=sys.stderr)
-    return contextlib.nullcontext(files)
-
-
 def _read(file: Path) -> Picture:
     """A picture from a file, or from stdin for `-`. Raises `Failed`."""
     try:
@@ -372,11 +367,6 @@ def _uploaded(service: Service, picture: Picture, device: Mapping[str, str]) -> 
                 raise
             time.sleep(min(max(delay, problem.retry_after), LONGEST_DELAY))
     return service.upload(picture.name, picture.content, fields)
-
-
-def _identifier(name: str) -> str:
-    """A name as the id of a device: the service takes letters, digits and underscores."""
-    return "".join(sign if sign.isascii() and sign.isalnum() else "_" for sign in name)[:256]
 
 
 # ------------------------------------------------------------------------------------------------ logging in

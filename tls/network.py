@@ -86,7 +86,8 @@ class Network:
             wanted = [(address, self._port) for address in self._addresses()] if choice else []
             before, self.listening = self.listening, self._server.listen_also(wanted)
         if before != self.listening:
-            log.info("listening on the network: %s", _in_words(self.listening))
+            listening = ", ".join(f"{address} port {port}" for address, port in self.listening)
+            log.info("listening on the network: %s", listening or "no longer")
         return choice
 
     def _addresses(self) -> list[str]:
@@ -146,10 +147,6 @@ def current() -> Network | None:
     """The network of the service that answers the request; None where it is not gunicorn on loopback."""
     found: Network | None = flask.current_app.extensions.get(CHOICE)
     return found
-
-
-def _in_words(listening: list[tuple[str, int]]) -> str:
-    return ", ".join(f"{address} port {port}" for address, port in listening) or "no longer"
 
 
 # ----------------------------------------------------------------------------------------------------- routes

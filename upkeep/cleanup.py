@@ -104,7 +104,9 @@ def clean(
         cleaned.kept = photos.count_spared(now - timedelta(days=days)) if days else 0
     for kind in [*_kinds(days, now), *_expired_codes(codes_days, now)]:
         if dry_run:
-            _count(kind, cleaned)
+            with database.scope():
+                setattr(cleaned, kind.name, _number(kind))
+                cleaned.bytes += _size(kind, kind.due)
         else:
             _purge(kind, cleaned, progress)
     removed = orphans.remove(lost, progress, now=now, dry_run=dry_run)
@@ -265,12 +267,6 @@ def _attachments(rows: Rows) -> Rows:
     return Message.select(Message.attachment_path).where(
         Message.conversation.in_(rows), Message.attachment_path.is_null(False)
     )
-
-
-def _count(kind: _Kind, cleaned: Cleaned) -> None:
-    with database.scope():
-        setattr(cleaned, kind.name, _number(kind))
-        cleaned.bytes += _size(kind, kind.due)
 
 
 def _number(kind: _Kind) -> int:

@@ -64,7 +64,10 @@ def chinese_font() -> Path | None:
 def _screen(screen: dict[str, Any], colour: str, font: Path | None, clock: str) -> Image.Image:
     image = Image.new("RGB", SIZE, "white")
     canvas = ImageDraw.Draw(image)
-    small, normal, large = (_font(font, size) for size in (26, 34, 44))
+    small, normal, large = (
+        ImageFont.truetype(str(font), size) if font else ImageFont.load_default(size=size)
+        for size in (26, 34, 44)
+    )
     canvas.rectangle((0, 0, SIZE[0], 170), fill=colour)
     canvas.text((MARGIN, 14), clock, font=small, fill="white")
     canvas.text((SIZE[0] - MARGIN, 14), "87%", font=small, fill="white", anchor="ra")
@@ -81,7 +84,3 @@ def _lines(canvas: ImageDraw.ImageDraw, lines: Sequence[str], normal: Font, larg
         if right:
             canvas.text((SIZE[0] - MARGIN, top), right, font=normal, fill="#3a3a3c", anchor="ra")
         canvas.line((MARGIN, top + 66, SIZE[0] - MARGIN, top + 66), fill="#e5e5ea", width=2)
-
-
-def _font(file: Path | None, size: int) -> Font:
-    return ImageFont.truetype(str(file), size) if file else ImageFont.load_default(size=size)

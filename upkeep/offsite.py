@@ -317,7 +317,8 @@ def _prune(bucket: Bucket, keep: Keep, private: Path, progress: Progress, *, now
         path = private / f"staying-{number}"
         _fetch_sums(bucket, name, path)
         lists.append(_earlier(path))
-    named = archive.Ascending(_once(heapq.merge(*lists)))
+    once = (next(same) for _, same in itertools.groupby(heapq.merge(*lists), key=lambda line: line.name))
+    named = archive.Ascending(once)
     unnamed = (
         listed.name
         for listed in stored_objects(bucket)
@@ -326,10 +327,6 @@ def _prune(bucket: Bucket, keep: Keep, private: Path, progress: Progress, *, now
     for done, _ in enumerate(_at_once(bucket.delete, itertools.chain(ended, unnamed)), start=1):
         progress("pruning", done, done)
     return len(present) - len(staying)
-
-
-def _once(lines: Iterator[Sum]) -> Iterator[Sum]:
-    return (next(same) for _, same in itertools.groupby(lines, key=lambda line: line.name))
 
 
 def _kept(present: list[str], keep: Keep) -> set[str]:

@@ -101,7 +101,10 @@ def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -
         present = dataclasses.replace(settings, encryption=not settings.encryption)
         store = database.open_store(present, alone=True)
         with store.lock.exclusive():
-            key_store = crypto.KeyStore(store.keys, _master_key(store) if settings.encryption else None)
+            path, key = store.master_key_path, None
+            if settings.encryption:
+                key = crypto.read_master_key(path) if path.exists() else crypto.make_master_key(path)
+            key_store = crypto.KeyStore(store.keys, key)
             ring = crypto.new_key_ring(encrypted=settings.encryption, now=now, after=store.ring)
             _move_database(store, ring, progress, key_store)
         database.open_store(settings, alone=True)
@@ -116,11 +119,6 @@ def change_master_key(key: bytes) -> None:
     with store.lock.exclusive():
         store.follow()
         store.replace_master_key(key)
-
-
-def _master_key(store: Store) -> bytes:
-    path = store.master_key_path
-    return crypto.read_master_key(path) if path.exists() else crypto.make_master_key(path)
 
 
 # --------------------------------------------------------------------------------------------------- database
