@@ -1,7 +1,7 @@
 """The screens of `snaplore serve --demo`: drawn from `demo.toml`, in a folder of their own.
 
-English is drawn with the font inside Pillow. Chinese needs a font of this machine; where there is none, only
-the English screens are drawn.
+English is drawn with the page's font. Chinese needs a font of this machine; where there is none, only the
+English screens are drawn.
 """
 
 import os
@@ -15,9 +15,10 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+Font = ImageFont.FreeTypeFont
 
 SCREENS = Path(__file__).with_name("demo.toml")
+LATIN = Path(__file__).parent.parent / "web" / "templates" / "font" / "inter.woff2"
 SIZE = (720, 1280)
 MARGIN = 40
 TALL = 92  # between lines
@@ -32,8 +33,8 @@ def draw(folder: Path, *, now: datetime) -> int:
     """
     screens = tomllib.loads(SCREENS.read_text(encoding="utf-8"))
     drawn = 0
-    for language, font in (("en", None), ("zh", chinese_font())):
-        if language == "zh" and font is None:
+    for language, font in (("en", LATIN), ("zh", chinese_font())):
+        if font is None:
             continue
         for number, screen in enumerate(screens[language]):
             taken = (now - timedelta(days=screen["days"])).replace(hour=9, minute=number % 60, second=0)
@@ -61,13 +62,10 @@ def chinese_font() -> Path | None:
     return next((Path(file) for file in sorted(files, key=lambda file: "Sans" not in file)), None)
 
 
-def _screen(screen: dict[str, Any], colour: str, font: Path | None, clock: str) -> Image.Image:
+def _screen(screen: dict[str, Any], colour: str, font: Path, clock: str) -> Image.Image:
     image = Image.new("RGB", SIZE, "white")
     canvas = ImageDraw.Draw(image)
-    small, normal, large = (
-        ImageFont.truetype(str(font), size) if font else ImageFont.load_default(size=size)
-        for size in (26, 34, 44)
-    )
+    small, normal, large = (ImageFont.truetype(str(font), size) for size in (26, 34, 44))
     canvas.rectangle((0, 0, SIZE[0], 170), fill=colour)
     canvas.text((MARGIN, 14), clock, font=small, fill="white")
     canvas.text((SIZE[0] - MARGIN, 14), "87%", font=small, fill="white", anchor="ra")
