@@ -27,10 +27,16 @@ class TimestampField(peewee.Field):
         return datetime.fromisoformat(value) if value is not None else None
 
 
+def _plural(model: type[peewee.Model]) -> str:
+    return f"{peewee.make_snake_case(model.__name__)}s"  # type: ignore[attr-defined]
+
+
 class Model(peewee.Model):
+    """Its table has its name in the plural, unless it gives another one."""
+
     class Meta:
         database = db
-        legacy_table_names = False
+        table_function = _plural
 
 
 READS = 3  # times that reading the text of a photo is tried
@@ -61,9 +67,6 @@ class Photo(Model):
     token_id = peewee.IntegerField(null=True)  # of the token that uploaded it; null: the owner's key
     perceptual_hash = peewee.BlobField(null=True)  # of `pictures`; null: not computed yet
     taken_from = peewee.TextField(null=True)  # a `taken.Source`; null: stored before there were any
-
-    class Meta:
-        table_name = "photos"
 
 
 class Analysis(Model):
@@ -126,9 +129,6 @@ class Reading(Model):
     lines = peewee.BlobField()  # as `engines.packing` writes it
     reader = peewee.TextField()  # the engine
 
-    class Meta:
-        table_name = "readings"
-
 
 class Meaning(Model):
     """The vector of what a photo's text means, as `engines.vectors` packs it, of each maker."""
@@ -140,7 +140,6 @@ class Meaning(Model):
     vector = peewee.BlobField()
 
     class Meta:
-        table_name = "meanings"
         primary_key = peewee.CompositeKey("photo", "maker")
 
 
@@ -257,9 +256,6 @@ class Record(Model):
     words = peewee.TextField()  # of all values, folded
     plain = peewee.TextField(null=True)  # these without what is sensitive; null: nothing of it may leave
 
-    class Meta:
-        table_name = "records"
-
 
 class Thread(Model):
     """One order, parcel, trip, booking, bill or page, seen on several screenshots. Derived from the traces
@@ -277,9 +273,6 @@ class Thread(Model):
     said_line = peewee.IntegerField(null=True)
     told = peewee.TextField(default="")  # states that a note has told of, with blanks between
 
-    class Meta:
-        table_name = "threads"
-
 
 class ThreadTrace(Model):
     """What a record is recognised by again (`rules.joins.Trace`)."""
@@ -295,7 +288,6 @@ class ThreadTrace(Model):
     day = peewee.TextField()
 
     class Meta:
-        table_name = "thread_traces"
         primary_key = peewee.CompositeKey("photo", "place")
 
 
@@ -307,7 +299,6 @@ class ThreadKey(Model):
     place = peewee.IntegerField()
 
     class Meta:
-        table_name = "thread_keys"
         primary_key = peewee.CompositeKey("key", "photo", "place")
 
 
@@ -367,7 +358,6 @@ class PhotoTag(Model):
     taken_at = TimestampField()  # the photo's `original_timestamp`, so that an index has this order
 
     class Meta:
-        table_name = "photo_tags"
         primary_key = peewee.CompositeKey("photo", "folded")
 
 
@@ -543,9 +533,6 @@ class Redaction(Model):
     photo = peewee.ForeignKeyField(Photo, primary_key=True, on_delete="CASCADE", backref="redactions")
     texts = peewee.TextField()  # a JSON list, as `lexicon.texts_of` returns it
 
-    class Meta:
-        table_name = "redactions"
-
 
 class SyncState(Model):
     device_id = peewee.TextField(primary_key=True)
@@ -553,9 +540,6 @@ class SyncState(Model):
     last_synced_timestamp = TimestampField(null=True)
     last_sync_time = TimestampField()
     total_synced = peewee.IntegerField(default=0)
-
-    class Meta:
-        table_name = "sync_states"
 
 
 class Conversation(Model):
@@ -565,9 +549,6 @@ class Conversation(Model):
     created_at = TimestampField()
     updated_at = TimestampField()
     noted_message_id = peewee.IntegerField(default=0)  # the last one that the reasoner has read
-
-    class Meta:
-        table_name = "conversations"
 
 
 class Message(Model):
@@ -590,9 +571,6 @@ class Message(Model):
     citations = peewee.TextField(null=True)  # a JSON list, of an answer (`assistant/citations.py`)
     created_at = TimestampField()
 
-    class Meta:
-        table_name = "messages"
-
 
 class PausedTurn(Model):
     """A turn that waits for the person (`assistant/confirmation.py`)."""
@@ -600,9 +578,6 @@ class PausedTurn(Model):
     message_id: int  # added by peewee for `message`
     message = peewee.ForeignKeyField(Message, primary_key=True, on_delete="CASCADE")
     state = peewee.TextField()  # JSON
-
-    class Meta:
-        table_name = "paused_turns"
 
 
 class AskedCall(Model):
@@ -621,9 +596,6 @@ class AskedCall(Model):
     for_conversation = peewee.BooleanField(default=False)  # this tool may be called again in it
     result = peewee.TextField(null=True)  # JSON; null: it did not run, or did not finish
     asked_at = TimestampField()
-
-    class Meta:
-        table_name = "asked_calls"
 
 
 class AgendaItem(Model):
@@ -651,9 +623,6 @@ class AgendaItem(Model):
     revision = peewee.IntegerField(default=0)  # changes since then
     trashed = peewee.BooleanField(default=False)  # the photo is in the trash; triggers keep it
 
-    class Meta:
-        table_name = "agenda_items"
-
 
 class AwayTally(Model):
     """How many originals are in the bucket, in the one row of the table. Triggers keep it."""
@@ -670,9 +639,6 @@ class ForgottenOriginal(Model):
     """An object in the bucket that no photo names any more. Triggers write it."""
 
     path = peewee.TextField(primary_key=True)
-
-    class Meta:
-        table_name = "forgotten_originals"
 
 
 class Discarded(Model):
@@ -712,9 +678,6 @@ class Skill(Model):
     enabled = peewee.BooleanField(default=True)
     created_at = TimestampField()
 
-    class Meta:
-        table_name = "skills"
-
 
 class McpServer(Model):
     id = peewee.TextField(primary_key=True)
@@ -724,9 +687,6 @@ class McpServer(Model):
     enabled = peewee.BooleanField(default=True)
     trusted = peewee.BooleanField(default=False)  # the person is not asked before calls
     created_at = TimestampField()
-
-    class Meta:
-        table_name = "mcp_servers"
 
 
 class Dynamic(Model):
@@ -744,9 +704,6 @@ class Dynamic(Model):
     created_at = TimestampField()
     changed_at = TimestampField(default=utc_now)  # its text
     pinned_at = TimestampField(null=True)
-
-    class Meta:
-        table_name = "dynamics"
 
 
 class Memory(Model):
@@ -775,9 +732,6 @@ class PushDevice(Model):
     app_version = peewee.TextField(default="")
     last_seen = TimestampField()
     created_at = TimestampField()
-
-    class Meta:
-        table_name = "push_devices"
 
 
 class SpendLedger(Model):
@@ -808,9 +762,6 @@ class Token(Model):
     created_at = TimestampField()
     last_used_at = TimestampField(null=True)
 
-    class Meta:
-        table_name = "tokens"
-
 
 class Pairing(Model):
     """A pairing code that waits to be redeemed."""
@@ -821,9 +772,6 @@ class Pairing(Model):
     scope = peewee.TextField()
     device_id = peewee.TextField(default="")  # that the token will own; empty: the first one that it sends
     expires_at = TimestampField()
-
-    class Meta:
-        table_name = "pairings"
 
 
 class Share(Model):
@@ -842,9 +790,6 @@ class Share(Model):
     views = peewee.IntegerField(default=0)
     last_viewed_at = TimestampField(null=True)
 
-    class Meta:
-        table_name = "shares"
-
 
 class Feed(Model):
     """An address at which a program reads the agenda, the notes or a search, without a key."""
@@ -859,9 +804,6 @@ class Feed(Model):
     last_used_at = TimestampField(null=True)
     fingerprint = peewee.BlobField(default=b"")  # of what it held last
     changed_at = TimestampField()  # when it began to hold that
-
-    class Meta:
-        table_name = "feeds"
 
 
 class CalendarEntry(Model):
@@ -895,9 +837,6 @@ class Webhook(Model):
     dropped = peewee.IntegerField(default=0)  # events for which its queue had no room
     created_at = TimestampField()
 
-    class Meta:
-        table_name = "webhooks"
-
 
 class Delivery(Model):
     """An event on its way to a webhook, or in its log."""
@@ -930,9 +869,6 @@ class WatchedFile(Model):
     name = peewee.TextField(default="")  # only of a file that failed
     problem = peewee.TextField(default="")
     seen_at = TimestampField()
-
-    class Meta:
-        table_name = "watched_files"
 
 
 class StoredSetting(Model):
