@@ -48,7 +48,7 @@ from database import db
 from devices import MAX_NAME
 from engines.findings import Category, Intent
 from errors import BadInput, NotFound, Unavailable, Unreadable, UnsupportedImage
-from models import Analysis, AwayTally, ForgottenOriginal, OwnWords, Photo, Selected, Shown, Trash
+from models import Analysis, AwayTally, ForgottenOriginal, OwnWords, Photo, Selected, Trash
 from settings import MEGABYTE
 from spool import keep_bytes, new_place
 from web import inputs, shapes
@@ -193,43 +193,40 @@ def analysed_at(ids: list[int]) -> dict[int, datetime]:
 
 def detail(photo_id: int) -> shapes.PhotoDetail:
     """A photo with its analysis and its text. Raises `NotFound`."""
-    row = db.execute_sql(_DETAIL, (photo_id,)).fetchone()
-    if row is None:
+    found = details([photo_id])
+    if not found:
         raise NotFound("Photo not found")
-    values = iter(row)
-    photo, analysis, shown = (dict(zip(names, values)) for names in _DETAIL_COLUMNS)  # noqa: B905
-    read, stack = readings.text(photo_id), models.stacks_of([photo_id]).get(photo_id)
-    ids = records.ids_of([photo_id]).get(photo_id, {})
-    thread_id = threads.of([photo_id]).get(photo_id)
-    return _detail(photo, analysis, shown, read=read, stack=stack, record_ids=ids, thread_id=thread_id)
+    return found[photo_id]
 
 
-def detail_of(
-    photo: Photo,
-    analysis: Analysis,
-    shown: Shown,
-    *,
-    read: str,
-    stack: models.Stack | None,
-    record_ids: dict[int, int],
-    thread_id: int | None,
-) -> shapes.PhotoDetail:
-    """As `detail`, from rows that were read before, and the text of the photo's reading. `record_ids` has the
-    ids of its records by their places.
-    """
-    columns = {**analysis.__data__, "photo_id": analysis.photo_id}
-    return _detail(
-        *(photo.__data__, columns, shown.__data__),
-        read=read,
-        stack=stack,
-        record_ids=record_ids,
-        thread_id=thread_id,
-    )
-
-
-def shown(photo_ids: Iterable[int]) -> dict[int, Shown]:
-    """What is shown of those of these photos that are not in the trash, in one query."""
-    return {row.photo_id: row for row in Shown.select().where(Shown.photo.in_(list(photo_ids)))}
+def details(photo_ids: list[int]) -> dict[int, shapes.PhotoDetail]:
+    """As `detail`, those of these photos that are not in the trash."""
+    rows = db.execute_sql(_DETAIL, (msgspec.json.encode(photo_ids).decode(),)).fetchall()
+    stacks, thread_ids = models.stacks_of(photo_ids), threads.of(photo_ids)
+    record_ids = records.ids_of(photo_ids)
+    found: dict[int, shapes.PhotoDetail] = {}
+    for row in rows:
+        values = iter(row)
+        photo, analysis, shown = (dict(zip(names, values)) for names in _DETAIL_COLUMNS)  # noqa: B905
+        photo_id = photo["id"]
+        found[photo_id] = shapes.of(
+            photo,
+            shapes.PhotoDetail,
+            text=shown["own_text"] or readings.text(photo_id) or shown["text"],
+            title=shown["title"],
+            summary=shown["summary"],
+            kept=bool(shown["kept"]),
+            tags=msgspec.json.decode(shown["tags"]),
+            note=shown["note"],
+            deleted_at=None,
+            sensitive=shown["sensitive"].split(),
+            records=records.shown(shown["records"], record_ids.get(photo_id, {})),
+            own=[name for name in ("title", "summary", "text", "records") if shown[f"own_{name}"]],
+            stack=_stack(stacks.get(photo_id)),
+            thread_id=thread_ids.get(photo_id),
+            analysis=shapes.of(analysis, shapes.AnalysisDetail),
+        )
+    return found
 
 
 def get(photo_id: int, *, trashed: bool = False) -> Photo:
@@ -497,7 +494,7 @@ _DETAIL = f"""SELECT {", ".join(f"p.{name}" for name in _DETAIL_COLUMNS[0])},
     {", ".join(f"a.{name}" for name in _DETAIL_COLUMNS[1])},
     {", ".join(f"shown.{name}" for name in _DETAIL_COLUMNS[2])}
     FROM photos p JOIN analyses a ON a.photo_id = p.id JOIN shown ON shown.photo_id = p.id
-    WHERE p.id = ?"""  # noqa: S608
+    WHERE p.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 _FILE_COLUMNS = (Photo.id, Photo.original_path, Photo.thumbnail_path)
 _FILES = Photo.select(*_FILE_COLUMNS)
 
@@ -508,36 +505,6 @@ def _listed(row: list[Any]) -> shapes.PhotoItem:
     item["sensitive"] = item["sensitive"].split()
     item["record"] = records.fact(item["record"])
     return cast(shapes.PhotoItem, item)
-
-
-def _detail(
-    photo: dict[str, Any],
-    analysis: dict[str, Any],
-    shown: dict[str, Any],
-    *,
-    read: str,
-    stack: models.Stack | None,
-    record_ids: dict[int, int],
-    thread_id: int | None,
-) -> shapes.PhotoDetail:
-    """A photo from the columns of its rows."""
-    return shapes.of(
-        photo,
-        shapes.PhotoDetail,
-        text=shown["own_text"] or read or shown["text"],
-        title=shown["title"],
-        summary=shown["summary"],
-        kept=bool(shown["kept"]),
-        tags=msgspec.json.decode(shown["tags"]),
-        note=shown["note"],
-        deleted_at=None,
-        sensitive=shown["sensitive"].split(),
-        records=records.shown(shown["records"], record_ids),
-        own=[name for name in ("title", "summary", "text", "records") if shown[f"own_{name}"]],
-        stack=_stack(stack),
-        thread_id=thread_id,
-        analysis=shapes.of(analysis, shapes.AnalysisDetail),
-    )
 
 
 def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.PhotoItem:

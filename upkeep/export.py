@@ -28,15 +28,13 @@ import llm
 import models
 import photos
 import readings
-import records
-import threads
 from assistant import conversations, mcp_servers, skills
 from clock import iso
 from curation import retention
 from curation.originals import FORBIDDEN, OPENED, RESERVED, Outlet, ending, entry, is_whole, stem, write
 from engines import configuration
 from errors import NotFound, Unavailable, Unreadable
-from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SavedSearch, Shown, Trash
+from models import Analysis, Conversation, Dynamic, Memory, Message, Photo, SavedSearch, Trash
 from settings import NAME, VERSION, Settings
 from web import shapes
 
@@ -150,23 +148,14 @@ class _Export:
         for rows in database.batches(analyses, Analysis.photo, ROWS):
             ids = [row.photo_id for row in rows]
             with database.scope():
-                read, shown = readings.of(ids), photos.shown(ids)
-                stacks, planned = models.stacks_of(ids), agenda.on_photos(ids)
-                record_ids, joined = records.ids_of(ids), threads.of(ids)
+                details, read, planned = photos.details(ids), readings.of(ids), agenda.on_photos(ids)
             for row in rows:
-                if row.photo_id not in shown:
-                    continue  # thrown away meanwhile
-                lines, stack = read.get(row.photo_id), stacks.get(row.photo_id)
-                yield {
-                    **self._photo(
-                        *(row, lines, shown[row.photo_id], stack),
-                        record_ids.get(row.photo_id, {}),
-                        joined.get(row.photo_id),
-                    ),
-                    "agenda": [
-                        shapes.of(item, shapes.AgendaFields) for item in planned.get(row.photo_id, [])
-                    ],
-                }
+                if row.photo_id in details:  # not thrown away meanwhile
+                    items = planned.get(row.photo_id, [])
+                    yield {
+                        **self._photo(row, details[row.photo_id], read.get(row.photo_id)),
+                        "agenda": [shapes.of(item, shapes.AgendaFields) for item in items],
+                    }
 
     def _trashed(self) -> Iterator[dict[str, Any]]:
         joined: peewee.ModelSelect[Any] = Trash.select(Trash, Photo).join(Photo)
@@ -179,22 +168,8 @@ class _Export:
                 yield {**item, "file": None if name in self._left_out else name}
 
     def _photo(
-        self,
-        analysis: Analysis,
-        read: readings.Lines | None,
-        shown: Shown,
-        stack: models.Stack | None,
-        record_ids: dict[int, int],
-        thread_id: int | None,
+        self, analysis: Analysis, detail: shapes.PhotoDetail, read: readings.Lines | None
     ) -> dict[str, Any]:
-        text = read.text if read else ""
-        detail = photos.detail_of(
-            *(analysis.photo, analysis, shown),
-            read=text,
-            stack=stack,
-            record_ids=record_ids,
-            thread_id=thread_id,
-        )
         name = _picture_name(analysis.photo)
         found = {"entities": msgspec.json.decode(analysis.entities), "visible_text": analysis.visible_text}
         paths = ("original_path", "thumbnail_path")  # of the data folder, which means nothing outside of it
