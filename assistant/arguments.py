@@ -28,7 +28,7 @@ FOUND = 8  # screenshots, unless the model sets a limit
 DAY = timedelta(days=1)
 
 
-def _about(description: str, allowed: Sequence[str] = ()) -> Meta:
+def about(description: str, allowed: Sequence[str] = ()) -> Meta:
     """The schema of a text argument. The model is shown the `allowed` words; `one_of` checks them and is
     lenient about spelling.
     """
@@ -40,7 +40,7 @@ Page = Annotated[int, Meta(ge=1, le=MOST_PAGES, description="Which page of the r
 Limit = Annotated[
     int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
 ]
-LastDay = Annotated[str, _about("Last local day, like 2026-11-28")]
+LastDay = Annotated[str, about("Last local day, like 2026-11-28")]
 
 
 # The arguments of the built-in tools. Models choose tools by these docstrings and descriptions.
@@ -55,18 +55,18 @@ class SearchKnowledgeBase(msgspec.Struct):
     read one before you rely on it.
     """
 
-    query: Annotated[str, _about('Words to look for; "in quotes" for an exact phrase')] = ""
-    category: Annotated[str, _about("Only this kind of content", CATEGORIES)] = ""
-    intent: Annotated[str, _about("Only what was kept for this purpose", INTENTS)] = ""
-    device_id: Annotated[str, _about("Only screenshots of this device")] = ""
+    query: Annotated[str, about('Words to look for; "in quotes" for an exact phrase')] = ""
+    category: Annotated[str, about("Only this kind of content", CATEGORIES)] = ""
+    intent: Annotated[str, about("Only what was kept for this purpose", INTENTS)] = ""
+    device_id: Annotated[str, about("Only screenshots of this device")] = ""
     since: Annotated[
         str,
-        _about(
+        about(
             "Only taken at or after this time, UTC, like 2026-11-21 or 2026-11-21T07:30:00; or today,"
             " this_week or this_month, which are local"
         ),
     ] = ""
-    until: Annotated[str, _about("Only taken before this time, UTC; a date includes its whole day")] = ""
+    until: Annotated[str, about("Only taken before this time, UTC; a date includes its whole day")] = ""
     limit: Limit = FOUND
     page: Page = 1
 
@@ -87,9 +87,9 @@ class Agenda(msgspec.Struct):
     """
 
     period: Annotated[
-        str, _about("Instead of since and until", [name for name in questions.PERIODS if name])
+        str, about("Instead of since and until", [name for name in questions.PERIODS if name])
     ] = ""
-    since: Annotated[str, _about("First local day, like 2026-11-21; today when nothing is given")] = ""
+    since: Annotated[str, about("First local day, like 2026-11-21; today when nothing is given")] = ""
     until: LastDay = ""
     limit: Limit = MOST_FOUND
     page: Page = 1
@@ -101,12 +101,12 @@ class ListRecords(msgspec.Struct):
     Use it for how much in total, how many, and which: never add amounts yourself. Days are local.
     """
 
-    type: Annotated[str, _about("Only this type", list(TYPES))] = ""
-    text: Annotated[str, _about("Words that each record must have, like the name of a shop")] = ""
+    type: Annotated[str, about("Only this type", list(TYPES))] = ""
+    text: Annotated[str, about("Words that each record must have, like the name of a shop")] = ""
     period: Annotated[
-        str, _about("Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year")
+        str, about("Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year")
     ] = ""
-    since: Annotated[str, _about("First local day, like 2026-11-21")] = ""
+    since: Annotated[str, about("First local day, like 2026-11-21")] = ""
     until: LastDay = ""
     limit: Limit = FOUND
     page: Page = 1
@@ -116,7 +116,7 @@ class WebSearch(msgspec.Struct):
     """Search the web for what the screenshots cannot tell: current facts, prices, news, background."""
 
     query: Annotated[
-        str, _about("What to search for. It leaves the person's device: put nothing private into it")
+        str, about("What to search for. It leaves the person's device: put nothing private into it")
     ]
 
 
@@ -125,10 +125,10 @@ class SaveMemory(msgspec.Struct):
     their language and words, or what they ask you to remember.
     """
 
-    content: Annotated[str, _about("One sentence")]
-    category: Annotated[str, _about("What it is about", reading.MEMORY_CATEGORIES)] = "fact"
+    content: Annotated[str, about("One sentence")]
+    category: Annotated[str, about("What it is about", reading.MEMORY_CATEGORIES)] = "fact"
     memory_type: Annotated[
-        str, _about("long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES)
+        str, about("long_term if it stays true, short_term if it passes within days", reading.MEMORY_TYPES)
     ] = "long_term"
     importance: Annotated[
         float, Meta(description="0 to 1", extra_json_schema={"minimum": 0, "maximum": 1})

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 import msgspec
 from msgspec import Meta
 
-from assistant.arguments import FOUND, MOST_FOUND, Agenda, ListRecords
+from assistant.arguments import FOUND, Agenda, Limit, ListRecords, about
 from engines.articles import Category
 from engines.findings import CATEGORIES, INTENTS
 from web import shapes
@@ -31,16 +31,6 @@ _Next = Annotated[str, Meta(description="for the next page; absent on the last o
 _Withheld = Annotated[
     list[str],
     Meta(description="fields that are sensitive and stay on the person's machine; `all` for the whole of it"),
-]
-
-
-def _choice(description: str, allowed: tuple[str, ...]) -> Meta:
-    """The schema of a text of which the model is shown the allowed words; spelling is read leniently."""
-    return Meta(description=description, extra_json_schema={"enum": list(allowed)})
-
-
-_Limit = Annotated[
-    int, Meta(description="How many results", extra_json_schema={"minimum": 1, "maximum": MOST_FOUND})
 ]
 
 
@@ -80,8 +70,8 @@ class SearchScreenshots(msgspec.Struct):
     """
 
     query: Annotated[str, Meta(description='Words to look for; "in quotes" for an exact phrase')] = ""
-    category: Annotated[str, _choice("Only this kind of content", CATEGORIES)] = ""
-    intent: Annotated[str, _choice("Only what was kept for this purpose", INTENTS)] = ""
+    category: Annotated[str, about("Only this kind of content", CATEGORIES)] = ""
+    intent: Annotated[str, about("Only what was kept for this purpose", INTENTS)] = ""
     device_id: Annotated[str, Meta(description="Only screenshots of this device, by its id in overview")] = ""
     since: Annotated[
         str,
@@ -90,7 +80,7 @@ class SearchScreenshots(msgspec.Struct):
     until: Annotated[
         str, Meta(description="Only taken until this local day, which is included, or before this local time")
     ] = ""
-    limit: _Limit = FOUND
+    limit: Limit = FOUND
     cursor: _Cursor = ""
 
 
@@ -137,17 +127,20 @@ class ListThreads(msgspec.Struct):
     comes first.
     """
 
-    type: Annotated[
-        str, _choice("Only this type", ("order", "parcel", "trip", "booking", "bill", "page"))
-    ] = ""
+    type: Annotated[str, about("Only this type", ("order", "parcel", "trip", "booking", "bill", "page"))] = ""
     state: Annotated[
         str, Meta(description="Only in this state; `open` for all that is not over", examples=["open"])
     ] = ""
-    limit: _Limit = FOUND
+    limit: Limit = FOUND
     cursor: _Cursor = ""
 
 
 # ------------------------------------------------------------------------------------------- what is answered
+
+
+class Answered(TypedDict):
+    notice: str
+    time_zone: _Zone
 
 
 class Link(TypedDict):
@@ -233,9 +226,7 @@ class Corrected(TypedDict):
     matched: Annotated[list[str], Meta(description="the words that were found in its place")]
 
 
-class Screenshots(TypedDict):
-    notice: str
-    time_zone: _Zone
+class Screenshots(Answered):
     total: Annotated[int, Meta(description="how many match; `results` has the best of them")]
     results: list[Screenshot]
     next_cursor: NotRequired[_Next]
@@ -252,9 +243,7 @@ class Screenshots(TypedDict):
     ]
 
 
-class OneScreenshot(TypedDict):
-    notice: str
-    time_zone: _Zone
+class OneScreenshot(Answered):
     screenshot: WholeScreenshot
 
 
@@ -272,9 +261,7 @@ class Note(TypedDict):
     withheld: NotRequired[_Withheld]
 
 
-class Notes(TypedDict):
-    notice: str
-    time_zone: _Zone
+class Notes(Answered):
     results: list[Note]
     next_cursor: NotRequired[_Next]
 
@@ -289,9 +276,7 @@ class Event(TypedDict):
     quote: Annotated[str, Meta(description="the line that says so")]
 
 
-class Events(TypedDict):
-    notice: str
-    time_zone: _Zone
+class Events(Answered):
     today: _Day
     results: list[Event]
     next_cursor: NotRequired[_Next]
@@ -315,9 +300,7 @@ class Sum(TypedDict):
     count: int
 
 
-class Records(TypedDict):
-    notice: str
-    time_zone: _Zone
+class Records(Answered):
     total: Annotated[int, Meta(description="how many there are; `results` has the latest of them")]
     sums: Annotated[list[Sum], Meta(description="of all of them, also those on other pages, by currency")]
     results: list[FoundRecord]
@@ -348,9 +331,7 @@ class FoundThread(TypedDict):
     withheld: NotRequired[_Withheld]
 
 
-class Threads(TypedDict):
-    notice: str
-    time_zone: _Zone
+class Threads(Answered):
     total: int
     results: list[FoundThread]
     next_cursor: NotRequired[_Next]

@@ -100,6 +100,14 @@ class Done(TypedDict):
     message: str
 
 
+class Paged(TypedDict):
+    """One page of a list."""
+
+    total: Count
+    page: Count
+    page_size: Count
+
+
 # ---------------------------------------------------------------------------------------------------- Service
 
 
@@ -497,10 +505,7 @@ class RecordSum(TypedDict):
     count: Count
 
 
-class RecordPage(TypedDict):
-    total: Count
-    page: Count
-    page_size: Count
+class RecordPage(Paged):
     records: list[ListedRecord]
     sums: Annotated[list[RecordSum], Meta(description="over all records that match, not only this page")]
 
@@ -550,10 +555,7 @@ class ListedPhoto(PhotoItem):
     stack: NotRequired[Annotated[Stack | None, Meta(description="only with `stacks=true`")]]
 
 
-class PhotoPage(TypedDict):
-    total: Count
-    page: Count
-    page_size: Count
+class PhotoPage(Paged):
     items: list[ListedPhoto]
 
 
@@ -829,10 +831,7 @@ class AnalysisItem(AnalysisFields):
     photo_filename: str
 
 
-class AnalysisPage(TypedDict):
-    total: Count
-    page: Count
-    page_size: Count
+class AnalysisPage(Paged):
     items: list[AnalysisItem]
 
 
@@ -1065,10 +1064,7 @@ class MemoryFields(TypedDict):
     sensitive: Annotated[list[Kind], Meta(description="kinds of what is sensitive in `content`")]
 
 
-class MemoryPage(TypedDict):
-    total: Count
-    page: Count
-    page_size: Count
+class MemoryPage(Paged):
     items: list[MemoryFields]
 
 
@@ -1348,10 +1344,7 @@ class ThreadFields(TypedDict):
     sensitive: Sensitive
 
 
-class ThreadPage(TypedDict):
-    total: Count
-    page: Count
-    page_size: Count
+class ThreadPage(Paged):
     threads: list[ThreadFields]
 
 
