@@ -390,7 +390,7 @@ class Worker:
             if other is None and not awaited:
                 return False
             if other is None:
-                claims.postpone(claim, now=self._clock())
+                claims.give_back(claim, now=self._clock(), pause=claims.COPY_DELAY)
                 return True
             results.copy_from_near_duplicate(claim, other, analyser, now=self._clock())
         log.info("photo %d analysed: copied from a near-duplicate", claim.photo_id)

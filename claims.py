@@ -49,7 +49,7 @@ arrival = blinker.Signal()
 LEASE = timedelta(minutes=5)  # more than twice the longest answer, 130 s
 RETRY_DELAYS = (timedelta(seconds=2), timedelta(seconds=8))
 TRIES = len(RETRY_DELAYS) + 1
-COPY_DELAY = timedelta(seconds=3)
+COPY_DELAY = timedelta(seconds=3)  # while a result that may be copied is being made
 LONGEST_DELAY = LONGEST_PAUSE + timedelta(seconds=MAX_RETRY_AFTER)  # of a retry or a probe
 # How often a row that failed by the provider's fault returns to the queue by itself. Without a limit, a
 # picture on which the provider always fails would be retried for ever.
@@ -192,14 +192,6 @@ def give_back(claim: Claim, *, now: datetime, pause: timedelta = timedelta(0)) -
     with db.atomic():
         mine = (Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token)
         _requeue(mine, now=now + pause)
-        end(claim, None, now=now)
-
-
-def postpone(claim: Claim, *, now: datetime) -> None:
-    """Return a claimed photo to the queue for a moment, because a result that it may copy is being made."""
-    with db.atomic():
-        mine = (Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token)
-        _requeue(mine, now=now + COPY_DELAY)
         end(claim, None, now=now)
 
 

@@ -252,7 +252,6 @@ class Client:
         body: Any,
         *,
         key: Key | None = None,
-        headers: Mapping[str, str] | None = None,
         deadline: float = ANSWER_SECONDS,
         max_bytes: int = MAX_ANSWER_BYTES,
     ) -> Response:
@@ -261,9 +260,7 @@ class Client:
         `deadline` is in seconds. Raises `BadInput` when the address is invalid or forbidden by itself, or
         `key` belongs to another origin, and a `CallFailed` for all other failures.
         """
-        with self.open(
-            "POST", url, body, key=key, headers=headers, deadline=deadline, max_bytes=max_bytes
-        ) as answer:
+        with self.open("POST", url, body, key=key, deadline=deadline, max_bytes=max_bytes) as answer:
             return Response(answer.status, answer.headers, answer.read())
 
     @contextlib.contextmanager

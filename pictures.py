@@ -143,25 +143,23 @@ def perceptual_hash(thumbnail: BinaryIO) -> bytes:
         return _hash(_reduced(image, THUMBNAIL_SIDE))
 
 
-def for_model(picture: BinaryIO, *, background: bool = False) -> bytes:
+def for_model(picture: BinaryIO) -> bytes:
     """A JPEG of the first frame for a vision model: long side at most 1568 px, upright, without EXIF or GPS.
 
-    In the `background`, where no client waits, a large picture waits for others as long as it takes. A
-    `ForModel` is returned as it is. Raises as `examine` does.
+    A `ForModel` is returned as it is. Raises as `examine` does.
     """
     if isinstance(picture, ForModel):
         return picture.getvalue()
-    patience = None if background else LARGE_PATIENCE
     if kind := heif.kind_of(picture):
-        return _jpeg(_from_child(picture, kind, MODEL_SIDE, patience)[1], quality=MODEL_QUALITY)
-    with _opened(picture, patience) as image:
+        return _jpeg(_from_child(picture, kind, MODEL_SIDE, LARGE_PATIENCE)[1], quality=MODEL_QUALITY)
+    with _opened(picture, LARGE_PATIENCE) as image:
         return _jpeg(_reduced(image, MODEL_SIDE), quality=MODEL_QUALITY)
 
 
 def parts_for_model(picture: BinaryIO) -> list[bytes]:
-    """As `for_model` in the background, in several parts that overlap if the picture is longer than a screen:
-    reduced as a whole, its text could not be read. At most `MOST_PARTS`; those of a still longer one are
-    smaller.
+    """As `for_model`, in several parts that overlap if the picture is longer than a screen: reduced as a
+    whole, its text could not be read. At most `MOST_PARTS`; those of a still longer one are smaller. No
+    client waits, so a large picture waits for others as long as it takes.
     """
     if isinstance(picture, ForModel):
         return [picture.getvalue()]

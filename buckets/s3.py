@@ -136,12 +136,10 @@ class Bucket:
     """The objects of a bucket whose names begin with a prefix. Thread-safe.
 
     `address` is `s3://bucket/prefix`. Every call raises `BucketAway` when the store does not answer or
-    refuses. `tries` is how often a call is tried, `seconds` the deadline of one that sends and gets little.
+    refuses. `tries` is how often a call is tried.
     """
 
-    def __init__(
-        self, address: str, settings: Settings, *, tries: int = TRIES, seconds: float = ANSWER_SECONDS
-    ):
+    def __init__(self, address: str, settings: Settings, *, tries: int = TRIES):
         match = re.fullmatch(S3_ADDRESS, address)
         if match is None:
             raise StartRefused("The address of a bucket is like s3://bucket/prefix.")
@@ -153,7 +151,7 @@ class Bucket:
         trusted = [urlsplit(settings.s3_endpoint).hostname or ""] if settings.s3_endpoint else []
         self._client = net.Client(net.Guard(allowed_hosts=trusted))
         self._credentials = credentials(settings)
-        self._tries, self._seconds = tries, seconds
+        self._tries = tries
         self.host = net.host(self._endpoint)
 
     def __repr__(self) -> str:
@@ -190,7 +188,7 @@ class Bucket:
             digest, size = hashlib.sha256(), 0
             into.seek(start)  # of an earlier try; the file may end behind the last byte of this one
             into.truncate()
-            deadline = self._seconds + most / SLOWEST
+            deadline = ANSWER_SECONDS + most / SLOWEST
             with self._called("GET", name, deadline=deadline, most=most + 1) as answer:
                 for piece in answer:
                     size += len(piece)
@@ -211,7 +209,7 @@ class Bucket:
         """The bytes of a small object. Raises as `get` does."""
 
         def attempt() -> bytes:
-            with self._called("GET", name, deadline=self._seconds, most=most) as answer:
+            with self._called("GET", name, deadline=ANSWER_SECONDS, most=most) as answer:
                 content = answer.read()
             if len(content) > most:
                 raise Unreadable(f"{self.host}: an object is larger than it was.")
@@ -228,7 +226,7 @@ class Bucket:
 
         def attempt() -> int | None:
             try:
-                with self._called("HEAD", name, deadline=self._seconds) as answer:
+                with self._called("HEAD", name, deadline=ANSWER_SECONDS) as answer:
                     length = answer.headers.get("Content-Length", "")
                     return int(length) if re.fullmatch("[0-9]{1,18}", length) else None
             except ObjectLost:
@@ -240,7 +238,7 @@ class Bucket:
         """Delete an object; none is no error."""
 
         def attempt() -> None:
-            with contextlib.suppress(ObjectLost), self._called("DELETE", name, deadline=self._seconds):
+            with contextlib.suppress(ObjectLost), self._called("DELETE", name, deadline=ANSWER_SECONDS):
                 pass
 
         self._tried(attempt)
@@ -274,7 +272,7 @@ class Bucket:
 
     def _page(self, query: Mapping[str, str]) -> str:
         def attempt() -> str:
-            with self._called("GET", None, query, deadline=self._seconds, most=LARGEST_LIST) as answer:
+            with self._called("GET", None, query, deadline=ANSWER_SECONDS, most=LARGEST_LIST) as answer:
                 return answer.read().decode(errors="replace")
 
         return self._tried(attempt)
@@ -288,7 +286,7 @@ class Bucket:
         def attempt() -> None:
             with contextlib.ExitStack() as opened:
                 body = opened.enter_context(content.open("rb")) if isinstance(content, Path) else content
-                deadline = self._seconds + size / SLOWEST
+                deadline = ANSWER_SECONDS + size / SLOWEST
                 opened.enter_context(
                     self._called("PUT", name, deadline=deadline, body=body, payload=digest, headers=headers)
                 )

@@ -66,9 +66,9 @@ def names() -> list[str]:
     return [name for name in dict.fromkeys(found) if HOST.fullmatch(name)]
 
 
-def own_addresses(own: Callable[[], list[Interface]] = interfaces) -> list[str]:
+def own_addresses() -> list[str]:
     """The addresses of this machine, as other devices and it itself know them."""
-    outside = [interface for interface in own() if not INTERNAL.match(interface.name)]
+    outside = [interface for interface in interfaces() if not INTERNAL.match(interface.name)]
     return [*(address for interface in outside for address in interface.addresses), "127.0.0.1", "::1"]
 
 

@@ -120,7 +120,7 @@ def clean(
     return cleaned
 
 
-def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
+def clear(*, now: datetime) -> Cleaned:
     """Delete everything that people and their devices have stored, whatever its age, pinned or not. Needs
     that no scope is open.
 
@@ -141,9 +141,9 @@ def clear(*, now: datetime, progress: Progress = silent) -> Cleaned:
             feeds.forget_all()
             webhooks.forget_deliveries()
         for kind in _everything(before):
-            _purge(kind, cleaned, progress)
-        orphans.remove_all(progress, now=now)
-        _erase(progress)
+            _purge(kind, cleaned, silent)
+        orphans.remove_all(silent, now=now)
+        _erase(silent)
     return cleaned
 
 
