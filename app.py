@@ -65,6 +65,7 @@ from errors import (
 )
 from locks import ServiceLock
 from outlets import feeds, mcp, shares, tabular, webhooks
+from rules import templates
 from settings import NAME, VERSION, Settings
 from spool import Spool
 from terminal.commands import Beside
@@ -250,6 +251,7 @@ def _wired(settings: Settings) -> Application:
 
     app.after_request(_finish)  # registered first, so it runs last: after the limiter has set its headers
     app.before_request(_authenticate)
+    app.before_request(lambda: templates.speak(dashboard.language_of(flask.request, "")))
     if settings.read_only:
         app.before_request(_refuse_changes)
     # The limiter counts later, around the view: a request without the key does not count, and the body of one

@@ -209,12 +209,14 @@ def details(photo_ids: list[int]) -> dict[int, shapes.PhotoDetail]:
         values = iter(row)
         photo, analysis, shown = (dict(zip(names, values)) for names in _DETAIL_COLUMNS)  # noqa: B905
         photo_id = photo["id"]
+        first = next(iter(msgspec.json.decode(shown["records"] or "[]")), None)
+        title, summary = records.in_words(first, analysis["app_name"], shown["title"], shown["summary"])
         found[photo_id] = shapes.of(
             photo,
             shapes.PhotoDetail,
             text=shown["own_text"] or readings.text(photo_id) or shown["text"],
-            title=shown["title"],
-            summary=shown["summary"],
+            title=title,
+            summary=summary,
             kept=bool(shown["kept"]),
             tags=msgspec.json.decode(shown["tags"]),
             note=shown["note"],
@@ -503,25 +505,31 @@ def _listed(row: list[Any]) -> shapes.PhotoItem:
     """A list item from a row of `_LIST`."""
     item = dict(zip(_LISTED, row, strict=True))
     item["sensitive"] = item["sensitive"].split()
+    said = records.in_words(item["record"], item["app_name"], item["title"], item["summary"])
+    item["title"], item["summary"] = said
     item["record"] = records.fact(item["record"])
     return cast(shapes.PhotoItem, item)
 
 
 def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.PhotoItem:
     """A list item from the columns of a photo, its analysis and the person's own words."""
+    first = next(iter(msgspec.json.decode(row["own_records"] or row.get("records") or "[]")), None)
+    title, summary = records.in_words(
+        first,
+        row["app_name"],
+        *(row[f"own_{name}"] or row[name] for name in ("title", "summary")),
+    )
     return shapes.of(
         row,
         shapes.PhotoItem,
-        title=row["own_title"] or row["title"],
-        summary=row["own_summary"] or row["summary"],
+        title=title,
+        summary=summary,
         note=row["own_note"] or "",
         kept=bool(row["kept"]),
         tags=msgspec.json.decode(row["tags"]),
         deleted_at=iso(deleted_at),
         sensitive=row.get("sensitive", "").split(),  # what went to the trash long ago has none
-        record=records.fact(
-            next(iter(msgspec.json.decode(row["own_records"] or row.get("records") or "[]")), None)
-        ),
+        record=records.fact(first),
     )
 
 

@@ -227,6 +227,17 @@ def fact(stored: Any) -> shapes.RecordLine | None:
     return None if record is None else {"type": record.type, "line": _line(record)}
 
 
+def in_words(stored: Any, app: str, title: str, summary: str) -> tuple[str, str]:
+    """The title and the summary of a photo with this decoded first record, in the language that is spoken,
+    where a template has made them.
+    """
+    try:
+        record = msgspec.convert(stored, Record | None)
+    except msgspec.ValidationError:
+        record = None
+    return (title, summary) if record is None else templates.again(record, app, title, summary)
+
+
 def listed(
     wanted: Wanted, number: int, size: int, *, guarded: bool = False
 ) -> tuple[int, list[Listed], list[Sum]]:
@@ -410,7 +421,7 @@ def _shown(record: Record, row_id: int) -> shapes.RecordFields:
 
 
 def _line(record: Record) -> str:
-    return templates.line(record, database.store().settings.language)
+    return templates.line(record, templates.spoken(database.store().settings.language))
 
 
 # ----------------------------------------------------------------------------------------------------- routes

@@ -387,7 +387,7 @@ def _title(records: Iterable[Record]) -> str:
         enumerate(records),
         key=lambda one: (-_RANK.get(one[1].type, len(_RANK)), len(one[1].fields), one[0]),
     )
-    return templates.thread(best[1], database.store().settings.language)
+    return templates.thread(best[1], templates.spoken(database.store().settings.language))
 
 
 _RANK = {name: rank for rank, name in enumerate(joins.THINGS)}

@@ -19,7 +19,6 @@ from rules.templates import enumerated
 from rules.view import View
 from text import one_line, shortened
 
-SUMMARY_LENGTH = 200
 SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
 SHORT = 14  # letters of a heading that says too little alone
 NAME = 28  # characters of an entry behind a heading
@@ -50,9 +49,8 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
 
 def summary(view: View, records: Sequence[Record], named: str, category: str, language: str) -> str:
     """One sentence about the screen whose title is `named`, at most `SUMMARY_LENGTH` characters."""
-    texts, app = _texts(language), view.app
     if not view.layout.all_lines:
-        return texts["no_text"]
+        return _texts(language)["no_text"]
     is_notice = view.kind in ("lock_screen", "notices", "code")
     sentence = _notified(view, language) if is_notice else ""
     if not sentence and records:
@@ -60,13 +58,7 @@ def summary(view: View, records: Sequence[Record], named: str, category: str, la
     spoken = bool(records) and records[0].type == "Conversation"
     if not sentence or spoken or (not is_notice and _repeats(sentence, named)):
         sentence = _facts(view, named, language, bool(sentence) and not spoken) or sentence or named
-    sentence = one_line(sentence or _SENTENCES[language]["category"][category])
-    if app and app.casefold() not in sentence.casefold():
-        sentence = texts["named"].format(title=app, entries=sentence)
-    end = "" if sentence.endswith((".", "。", "!", "?", "！", "？", "…", "”")) else texts["end"]
-    if len(sentence) >= SUMMARY_LENGTH:
-        return shortened(sentence, SUMMARY_LENGTH)
-    return shortened(sentence, SUMMARY_LENGTH - 1) + end
+    return templates.finished(sentence or _SENTENCES[language]["category"][category], view.app, language)
 
 
 def of_code(entity: Entity, language: str) -> str:

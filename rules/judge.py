@@ -15,12 +15,12 @@ import msgspec
 
 from engines.findings import Entity, Findings
 from engines.lines import Page
-from rules import captions, kinds, names, recorder, valued, vote
+from rules import captions, kinds, names, recorder, templates, valued, vote
 from rules.entities import CODE_KINDS, WHEN, entities_of_codes
 from rules.layout import Layout
 from rules.view import View
 
-SUMMARY_LENGTH = captions.SUMMARY_LENGTH
+SUMMARY_LENGTH = templates.SUMMARY_LENGTH
 # A new number for each change of what the rules find: results of an earlier version are not copied to equal
 # pictures, and it is in what was analysed.
 VERSION = 5

@@ -1,12 +1,15 @@
 """Words for a record: its one-line fact, its title and its summary, in English and in Chinese.
 
 The templates are data (`rules/words/templates.toml`), one for each type and language. Everything here needs
-the record only, so that it can be put into words when it is shown.
+the record only, so that it can be put into words when it is shown: in the language of whoever asks (`speak`),
+also where the stored title and summary were made in another one (`again`).
 """
 
 import re
+from contextvars import ContextVar
 from datetime import datetime
 
+from engines.findings import MAX_TITLE
 from engines.records import TYPES, Record, Value
 from rules import wordlists
 from text import one_line, shortened
@@ -14,14 +17,58 @@ from text import one_line, shortened
 LINE = 90  # characters of a one-line fact
 # Characters of a text, a heading, a quotation, an entry of a list, the beginning of a text, a whole one.
 SHORT, LONG, QUOTED, ENTRY, HEAD, SAID = 48, 90, 110, 36, 56, 150
+SUMMARY_LENGTH = 200
 NAMED, FULL = 4, 4  # entries that are named, and those that are named with what belongs to them
 
+LANGUAGES = ("en", "zh")
+
+_spoken: ContextVar[str] = ContextVar("spoken", default="")  # by whoever made the request
 _TEMPLATES = wordlists.table("templates")
 _PHRASES = wordlists.table("sentences")
 _SIGNS: dict[str, str] = _TEMPLATES["signs"]
 _CARRIER = re.compile(r"^([A-Z]{2,3})(\d)")  # "NW482" is written "NW 482"
 _OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 _FIELD = re.compile(r"\{(\w+)(?::(\w+))?\}")
+
+
+def speak(language: str) -> None:
+    """Put records into words of this language from now on, in this request; "" for that of the settings."""
+    _spoken.set(language)
+
+
+def spoken(default: str) -> str:
+    """The language of whoever made the request, `default` where none did."""
+    return _spoken.get() or default
+
+
+def again(record: Record, app: str, title_: str, summary_: str) -> tuple[str, str]:
+    """A stored title and summary in the language that is spoken, where a template has made them of this
+    record; what a person or another model wrote stays as it is.
+    """
+    wanted = _spoken.get()
+    for other in LANGUAGES if wanted else ():
+        if other == wanted:
+            continue
+        if title_ == shortened(title(record, other), MAX_TITLE):
+            title_ = shortened(title(record, wanted), MAX_TITLE) or title_
+        if summary_ == finished(summary(record, other), app, other):
+            summary_ = finished(summary(record, wanted), app, wanted) or summary_
+    return title_, summary_
+
+
+def finished(sentence: str, app: str, language: str) -> str:
+    """A sentence with its app, where it does not name it, and its full stop, at most `SUMMARY_LENGTH`
+    characters; "" stays "".
+    """
+    texts, sentence = _PHRASES[language]["caption"], one_line(sentence)
+    if not sentence:
+        return ""
+    if app and app.casefold() not in sentence.casefold():
+        sentence = texts["named"].format(title=app, entries=sentence)
+    end = "" if sentence.endswith((".", "。", "!", "?", "！", "？", "…", "”")) else texts["end"]
+    if len(sentence) >= SUMMARY_LENGTH:
+        return shortened(sentence, SUMMARY_LENGTH)
+    return shortened(sentence, SUMMARY_LENGTH - 1) + str(end)
 
 
 def line(record: Record, language: str) -> str:

@@ -59,6 +59,35 @@ def put(library, found, text="Some text", **options):
     return photo_id
 
 
+def test_what_a_template_made_is_shown_in_the_language_that_is_asked_for(client, library):
+    english = {
+        "title": "REWE Markt €23.80, 20 Nov",
+        "summary": "Receipt from REWE Markt: €23.80 on Fri 20 Nov 18:02.",
+    }
+    chinese = {
+        "title": "REWE Markt €23.80，11月20日",
+        "summary": "REWE Markt的收据：€23.80，11月20日 周五 18:02。",
+    }
+    made, written = put(library, [RECEIPT]), put(library, [RECEIPT])
+    with database.scope():
+        Analysis.update(**english).where(Analysis.photo == made).execute()
+        Analysis.update(title="Dinner", summary="With Ida.").where(Analysis.photo == written).execute()
+
+    def shown(language=""):
+        headers = {"Accept-Language": language}
+        listed = {one["id"]: one for one in client.get("/api/photos", headers=headers).json["items"]}
+        details = {photo: client.get(f"/api/photos/{photo}", headers=headers).json for photo in listed}
+        for photo, detail in details.items():
+            assert all(detail[name] == listed[photo][name] for name in english)
+        return [{name: details[photo][name] for name in english} for photo in (made, written)]
+
+    own = {"title": "Dinner", "summary": "With Ida."}
+    assert shown() == shown(language="en-GB") == shown(language="*") == [english, own]
+    assert shown(language="zh-CN, en") == [chinese, own]
+    client.patch(f"/api/photos/{made}", json={"title": "Groceries"})
+    assert shown(language="zh") == [{**chinese, "title": "Groceries"}, own]
+
+
 def test_the_detail_of_a_photo_has_its_records(client, library):
     photo_id = put(library, [RECEIPT])
     shown = client.get(f"/api/photos/{photo_id}").json

@@ -109,14 +109,14 @@ class Page(NamedTuple):
 COOKIE = "snaplore_language"  # the person's choice; without it, the browser's languages decide
 
 
-def language_of(request: flask.Request) -> str:
-    """The code of the language of the page for this request."""
+def language_of(request: flask.Request, otherwise: str = DEFAULT) -> str:
+    """The code of the page's language that this request prefers, `otherwise` where it prefers none."""
     chosen = request.cookies.get(COOKIE)
     if chosen is not None and chosen in LANGUAGES:
         return chosen
     # In the browser's order: `best_match` would prefer "zh" to "en-GB", because it is exact.
     spoken = [tag.partition("-")[0].lower() for tag, quality in request.accept_languages if quality > 0]
-    return next((language for language in spoken if language in LANGUAGES), DEFAULT)
+    return next((language for language in spoken if language in LANGUAGES), otherwise)
 
 
 def assemble(*, key_needed: bool, language: str = DEFAULT) -> Page:
