@@ -14,7 +14,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -24,7 +24,9 @@ from rules import wordlists
 
 NEAR = timedelta(days=14)  # between a record without a key and the thing that it joins
 SAME_BOOKING = timedelta(days=330)  # booking codes are given again; nobody sells further ahead
+SAME_EVENING = timedelta(hours=3)
 DISTINCT = 9  # characters of a number that is nobody else's; with fewer, the party must be the same
+DIGITS = 6  # beside letters, with which a shorter number is nobody else's, too
 SHORTEST = 3
 LONGEST_STATE = 40  # characters of a line that is a state, where one word alone says it
 
@@ -79,6 +81,7 @@ class Trace(NamedTuple):
     ends_at: str
     state: str
     line: int | None
+    starts_at: str = ""
 
 
 class Member(NamedTuple):
@@ -113,6 +116,7 @@ def trace(record: Record, lines: Sequence[str], day: str) -> Trace | None:
         f"{last}T24" if len(last) == len("2026-12-04") else last,
         "refunded" if amount and amount[0] < 0 and not state else state,
         line,
+        _start(record),
     )
 
 
@@ -254,7 +258,7 @@ def _keys(record: Record) -> Iterable[str]:
     if record.type == "MoneyTransfer":
         words = re.findall(r"[\w-]+", record.text("reference"))
         yield from (f"invoice|{number}" for word in words if (number := _number(word)))
-    if record.type == "Invoice" and not record.text("confirmationNumber"):
+    if record.type == "Invoice":
         total, due = record.amount("totalPaymentDue"), record.text("paymentDueDate")
         if total and due:
             yield f"due|{named(record.text('provider'))}|{total[0].normalize():f}{total[1]}|{due}"
@@ -264,10 +268,14 @@ def _keys(record: Record) -> Iterable[str]:
         code = _number(record.text(name), letters=record.type in JOURNEYS)
         if code:
             yield f"{THINGS[record.type]}|{code}"
-    start = next(filter(None, map(record.text, ("checkinTime", "startDate", "startTime"))), "")
+    start = _start(record)
     if record.type.endswith("Reservation") and record.type not in JOURNEYS and start:
-        yield f"{record.type}|{named(record.text('name'))}|{start[:10]}"
+        yield f"{record.type}|{start[:10]}"
     yield from _links(record)
+
+
+def _start(record: Record) -> str:
+    return next(filter(None, map(record.text, ("checkinTime", "startDate", "startTime"))), "")
 
 
 def _ride(record: Record) -> Iterable[str]:
@@ -325,13 +333,36 @@ def _agree(key: str, one: Trace, other: Trace) -> bool:
     if kind in ("order", "invoice"):
         if one.party and other.party:
             return is_same_party(one.party, other.party)
-        return len(value) >= DISTINCT
+        digits = sum(map(str.isdigit, value))
+        return len(value) >= DISTINCT or (digits >= DIGITS and digits < len(value))
     if kind in ("trip", "booking"):
         if _apart(one.day, other.day) > SAME_BOOKING:
             return False
         mixed = len(value) >= 6 and not value.isdigit()
         return mixed or len(value) >= DISTINCT or is_same_party(one.party, other.party)
+    if kind == "due":
+        return not _has_other("invoice", one, other)
+    if kind.endswith("Reservation"):  # the same place on the same day
+        if kind == "LodgingReservation" and _has_other("booking", one, other):
+            return False
+        is_near = not _are_hours_apart(one.starts_at, other.starts_at)
+        return is_near and is_same_party(one.party, other.party)
     return True
+
+
+def _has_other(kind: str, one: Trace, other: Trace) -> bool:
+    """Whether both have numbers of this kind, and none is the same."""
+    mine, theirs = ({key for key in trace.keys if key.startswith(f"{kind}|")} for trace in (one, other))
+    return bool(mine and theirs) and mine.isdisjoint(theirs)
+
+
+def _are_hours_apart(one: str, other: str) -> bool:
+    """Whether both are times, of another show or meal: the doors open before it begins, and a table may be
+    moved a little.
+    """
+    if "T" not in one or "T" not in other:
+        return False
+    return abs(datetime.fromisoformat(one) - datetime.fromisoformat(other)) > SAME_EVENING
 
 
 def _apart(one: str, other: str) -> timedelta:

@@ -203,6 +203,34 @@ def test_histories_are_put_together_and_look_alikes_are_not():
         assert together(shuffled) == found
 
 
+def stay(**fields):
+    return record("LodgingReservation", name="Hotel Sol", checkinTime="2026-12-04", **fields)
+
+
+def table(at, name="Saffron House"):
+    return record("FoodEstablishmentReservation", name=name, startTime=f"2026-12-04T{at}")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        (bill(confirmationNumber="R-301"), bill(), True),
+        (bill(confirmationNumber="R-301"), bill(confirmationNumber="R-302"), False),
+        (order(number="UD-510022"), parcel(orderNumber="UD 510022"), True),
+        (order(number="UD-5100"), parcel(orderNumber="UD-5100"), False),
+        (stay(reservationId="90417733"), stay(), True),
+        (stay(reservationId="90417733"), stay(reservationId="90417734"), False),
+        (table("19:00"), table("19:30", "Saffron House, Lisbon"), True),
+        (table("12:00"), table("19:30"), False),
+        (table("19:00"), table("19:00", "Blue Door"), False),
+    ],
+)
+def test_two_are_one_by_what_both_say(one, other, is_one):
+    traces = [joins.trace(found, (), "2026-11-22") for found in (one, other)]
+    members = [joins.Member(number, 0, "2026-11-22", found) for number, found in enumerate(traces)]
+    assert len(joins.things(members)) == (1 if is_one else 2)
+
+
 # --------------------------------------------------------------------------------------------------- states
 
 
