@@ -9,7 +9,7 @@ import io
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import cache
@@ -59,6 +59,21 @@ def sheets(layouts: tuple[str, ...], seed: int = 1, types: tuple[str, ...] = ())
                     made = _Maker(random.Random(f"{seed} {name}"), kind, language).sheet(layout, name)
                     if made is not None:
                         yield made
+
+
+def sheet(
+    name: str, kind: str, language: str, layout: str, given: Mapping[str, Fact], shown: Collection[str] = ()
+) -> Sheet | None:
+    """One sheet with these facts instead of drawn ones, where the type has them; those in `shown` are not
+    left out. None where the layout has no words for the type.
+    """
+    return _Maker(random.Random(name), kind, language, given, shown).sheet(layout, name)
+
+
+def facts(name: str, kind: str, language: str) -> dict[str, Fact]:
+    """All facts that a sheet of this type may have."""
+    maker = _Maker(random.Random(name), kind, language)
+    return maker.facts(sure=True)
 
 
 def picture(sheet: Sheet) -> bytes:
@@ -128,7 +143,15 @@ def _month(language: str, day: date) -> str:
 class _Maker:
     """Makes one sheet."""
 
-    def __init__(self, chance: random.Random, kind: str, language: str):
+    def __init__(
+        self,
+        chance: random.Random,
+        kind: str,
+        language: str,
+        given: Mapping[str, Fact] | None = None,
+        shown: Collection[str] = (),
+    ):
+        self._given, self._shown = given or {}, shown
         self._chance, self._kind, self._language = chance, kind, language
         self._words = _words()[kind][language]
         self._currency = chance.choice(
@@ -145,7 +168,7 @@ class _Maker:
 
     def sheet(self, layout: str, name: str) -> Sheet | None:
         """The sheet in a layout; None where the type has no sentences for it."""
-        facts = self._facts()
+        facts = self.facts()
         canvas = Canvas(self._chance)
         if layout in RUNNING:
             if "mail" not in self._words:
@@ -215,19 +238,20 @@ class _Maker:
         names = _words()["names"]
         return self._pick(names.get(f"{of}_{self._language}", names[f"{of}_en"]))
 
-    def _facts(self) -> dict[str, Fact]:
+    def facts(self, *, sure: bool = False) -> dict[str, Fact]:
+        """The facts of the sheet; with `sure`, all that it may have."""
         given, _, of = self._words["subject"].partition("=")
         found: dict[str, Fact] = {}
         if given:
             name = self._name(of)
-            found[given] = Fact(name, name)
+            found[given] = self._given.get(given, Fact(name, name))
         makers = getattr(self, f"_of_{self._kind}")()
         for field, (needed, fact) in makers.items():
             labels, mail = self._words["labels"], " ".join(self._words.get("mail", ()))
             if field in found or (field not in labels and f"{{{field}}}" not in mail):
                 continue
-            if needed or self._chance.random() < OPTIONAL:
-                found[field] = fact
+            if needed or self._chance.random() < OPTIONAL or sure or field in self._shown:
+                found[field] = self._given.get(field, fact)
         return found
 
     def amount(self, low: int = 3, high: int = 400) -> Fact:

@@ -1,8 +1,8 @@
-"""Records and agenda entries of drawn sheets (`benchmarks/sheets.py`), a sample of each half."""
+"""Records, agenda entries and threads of drawn sheets (`benchmarks/sheets.py`), a sample of each half."""
 
 import pytest
 
-from benchmarks import sheet_counts
+from benchmarks import joined, sheet_counts
 from benchmarks.sheet_layouts import JUDGING, TUNING
 from benchmarks.sheets import sheets
 
@@ -28,3 +28,12 @@ def test_sheets_are_the_same_each_time_and_of_all_types():
     assert len(set(names)) == len(names) > 400
     first, again = (next(sheets(("beside",), types=("Invoice",))) for _ in range(2))
     assert first == again
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("layouts", "recall"), [(TUNING, 0.95), (JUDGING, 0.8)], ids=["tuning", "judging"])
+def test_screenshots_of_one_thing_are_joined(tmp_path, layouts, recall):
+    counted = joined.count(tmp_path / "data", layouts, seed=1, beside=60)
+    assert counted.wanted >= 200
+    assert counted.precision >= 0.98
+    assert counted.recall >= recall

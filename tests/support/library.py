@@ -1,6 +1,8 @@
 """A store of analysed screenshots without files, for tests of the search."""
 
+from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 
 import msgspec
 
@@ -18,23 +20,23 @@ NOW = datetime(2026, 11, 21, 12)
 class Library:
     """A store with screenshots in it."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Path) -> None:
         self.settings = Settings(data_dir=folder)
         begin(self.settings)
         database.open_store(self.settings)
 
     def add(
         self,
-        visible_text="",
+        visible_text: str = "",
         *,
-        app_name="",
-        summary="",
-        entities=(),
-        category="other",
-        intent="note",
-        device_id="pixel",
-        taken=NOW,
-    ):
+        app_name: str = "",
+        summary: str = "",
+        entities: Iterable[str] = (),
+        category: str = "other",
+        intent: str = "note",
+        device_id: str = "pixel",
+        taken: datetime = NOW,
+    ) -> int:
         with database.scope(), db.atomic():
             number = Photo.select().count() + 1
             photo = Photo.create(
@@ -51,7 +53,7 @@ class Library:
                 summary=summary, entities=values, visible_text=visible_text, created_at=NOW, due_at=NOW,
             )  # fmt: skip
             lexicon.index(photo.id)
-            return photo.id
+            return int(photo.id)
 
     def analyse_again(self, photo_id, visible_text):
         with database.scope(), db.atomic():
