@@ -68,7 +68,7 @@ class _Run:
             self._interrupted = True
 
     def failed(self, shown: str, problem: Exception) -> None:
-        self._count("failed", f"{shown}: {archives.reason(problem)}")
+        self._count("failed", f"{shown}: {importing.reason(problem)}")
 
     def end(self) -> None:
         """Print what was left out and why, and the counts. Exit with 1 where something failed, and with 130

@@ -27,7 +27,7 @@ import records
 import uploads
 from curation import words
 from database import db
-from errors import BadInput, SnaploreError
+from errors import BadInput
 from models import Shown
 from spool import Spool
 from text import storable
@@ -111,7 +111,7 @@ class Sources:
                 folder, _, name = member.filename.rpartition("/")
                 if export is None and self._says_something(name):
                     continue
-                shown = _one_line(f"{source.name}/{member.filename}")
+                shown = importing.one_line(f"{source.name}/{member.filename}", MAX_SHOWN)
                 if export is not None:
                     said, why = export.of(member.filename)
                 else:
@@ -239,12 +239,3 @@ def _modified(date_time: Any) -> float:
         return time.mktime(datetime(*date_time).timetuple())
     except (ValueError, OverflowError):
         return 0.0
-
-
-def _one_line(path: str) -> str:
-    shown = path if len(path) <= MAX_SHOWN else f"…{path[-MAX_SHOWN:]}"
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in shown)
-
-
-def reason(problem: Exception) -> str:
-    return problem.detail if isinstance(problem, SnaploreError) else importing.reason(problem)

@@ -44,12 +44,7 @@ class Entry:
     @property
     def shown(self) -> str:
         """The path as one line of text: what a terminal would not print is escaped."""
-        path = "/".join(entry.name.rstrip("/") for entry in self._line())
-        if len(path) > MAX_SHOWN:
-            path = f"…{path[-MAX_SHOWN:]}"
-        return "".join(
-            sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in path
-        )
+        return one_line("/".join(entry.name.rstrip("/") for entry in self._line()), MAX_SHOWN)
 
     @property
     def places(self) -> list[str]:
@@ -191,6 +186,12 @@ def read_small(file: File, most: int) -> bytes:
     opened = os.open(file.name, _FLAGS, dir_fd=file.folder)
     with os.fdopen(opened, "rb") as content:
         return content.read(most) if stat.S_ISREG(os.fstat(opened).st_mode) else b""
+
+
+def one_line(path: str, most: int) -> str:
+    """The last `most` characters of a path; what a terminal would not print is escaped."""
+    shown = path if len(path) <= most else f"…{path[-most:]}"
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in shown)
 
 
 def reason(problem: Exception) -> str:
