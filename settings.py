@@ -94,16 +94,17 @@ def _origins(value: str) -> tuple[str, ...]:
     return origins
 
 
-def _region(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9-]{1,40}", value):
-        raise ValueError("must be letters, digits and hyphens, like eu-central-1")
-    return value
+def _matching(pattern: str, demand: str) -> Callable[[str], str]:
+    def read(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(demand)
+        return value
+
+    return read
 
 
-def _model_name(value: str) -> str:
-    if not re.fullmatch(r"[!-~]{1,256}", value):
-        raise ValueError("must be a model's name without blanks")
-    return value
+_region = _matching(r"[A-Za-z0-9-]{1,40}", "must be letters, digits and hyphens, like eu-central-1")
+_model_name = _matching(r"[!-~]{1,256}", "must be a model's name without blanks")
 
 
 def _trusted_hosts(value: str) -> tuple[str, ...]:
