@@ -269,7 +269,7 @@ def test_what_an_operation_does_not_say_is_named(document):
         "The section Service has no description: add one to SECTIONS in web/openapi.py.",
         "GET /api/health has no description: its docstring needs a second sentence.",
         "GET /api/health has no 4xx answer: name its failures in @inputs.operation(…).",
-        "Health.mood has no example: add one to FIELDS in web/examples.py, or Meta(examples=[…]).",
+        "Health.mood has no example: add one to web/examples.json, or Meta(examples=[…]).",
         "GET /api/photos/{photo_id}: its answer has no example.",
         'GET /api/photos/{photo_id}: its parameter photo_id: the example "twelve" is not of type "integer".',
     }
@@ -306,7 +306,7 @@ def shortcomings(document) -> Iterator[str]:
     for problem in validator.iter_errors(values):
         yield f"{problem.instance_path[0]}: the example {problem.message}."
     for name in sorted(made.missing):
-        yield f"{name} has no example: add one to FIELDS in web/examples.py, or Meta(examples=[…])."
+        yield f"{name} has no example: add one to web/examples.json, or Meta(examples=[…])."
 
 
 def exemplified(operation) -> Iterator[tuple[str, dict[str, Any], str, Any]]:
