@@ -34,7 +34,6 @@ SNIPPET = 160  # characters
 LEAD = 40  # characters before the first match, from the beginning of its line where that is so near
 LONGEST_LEAD = 60  # where the text ends so soon that the snippet would be short
 CLOSE = 24  # characters: so near to another word of the query, a common one is marked
-SIGNS_IN_WORDS = "-'+#"  # e-mail, don't, C++
 COMMON = 0.5  # share of the heaviest word's weight below which a word is common
 
 
@@ -95,10 +94,6 @@ class Marker:
                     self._meanings[part] = (known[0] | {number}, known[1] and typo, known[2] and differs)
         self._has_runs = not all(map(terms.is_word, self._meanings))
         self._has_figures = any(map(figures.is_term, self._meanings))
-        # Words that stand by themselves need not be cut out of a line.
-        self._is_plain = not (self._phrases or self._has_figures) and all(
-            term.isascii() and term.isalnum() and len(term) <= terms.LONGEST for term in self._meanings
-        )
         self._first_terms = [*self._meanings, *self._phrases]
         self._every = frozenset(number for number, word in enumerate(words) if word.meanings)
 
@@ -166,26 +161,8 @@ class Marker:
             numbers = sorted(folded.count("\n", 0, start) for start in places)
             lines = [(starts[number], every[number]) for number in numbers]
         for start, line in lines:
-            for mark in self._marks_in_line(line):
+            for mark in self._marks(line):
                 yield mark._replace(start=start + mark.start, end=start + mark.end)
-
-    def _marks_in_line(self, line: str) -> list[_Mark]:
-        """The same as `_marks`, in a fraction of the time where the words of the query stand by themselves in
-        a line of ASCII.
-        """
-        if not (self._is_plain and line.isascii()) or any(sign in line for sign in SIGNS_IN_WORDS):
-            return self._marks(line)
-        marks = []
-        folded = line.lower()
-        for term, meaning in self._meanings.items():
-            place = folded.find(term)
-            while place >= 0:
-                end = place + len(term)
-                if folded[end : end + 1].isalnum() or (place and folded[place - 1].isalnum()):
-                    return self._marks(line)  # it is a part of a word
-                marks.append(_Mark(place, end, *meaning))
-                place = folded.find(term, end)
-        return _without_inner(marks)
 
     def _marks(self, text: str) -> list[_Mark]:
         """Every place in `text` at which a term stands that the query may mean, in order."""
