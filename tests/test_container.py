@@ -17,20 +17,25 @@ from tests.support.drawing import draw
 from tests.support.service import eventually
 
 IMAGE = "localhost/snaplore"
+BEFORE = "localhost/snaplore-before"  # of an earlier commit: release/try-image builds it
 PORT = 8917
+URL = f"http://127.0.0.1:{PORT}"
 OPTIONS = (
     "--read-only", "--cap-drop=all", "--security-opt=no-new-privileges", "--network=host",
     "--tmpfs=/tmp:mode=1777,size=256m", "--env=SNAPLORE_LANGUAGE=en", f"--env=SNAPLORE_BIND=127.0.0.1:{PORT}",
 )  # fmt: skip
 
-built = (
-    shutil.which("podman") is not None
-    and subprocess.run(["podman", "image", "exists", IMAGE], check=False).returncode == 0
-)
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not built, reason=f"podman has no image {IMAGE}: docs/operations.md builds it"),
-]
+
+def built(image):
+    """The mark of a test that needs this image."""
+    there = (
+        shutil.which("podman") is not None
+        and subprocess.run(["podman", "image", "exists", image], check=False).returncode == 0
+    )
+    return pytest.mark.skipif(not there, reason=f"podman has no image {image}: release/try-image builds it")
+
+
+pytestmark = [pytest.mark.slow, built(IMAGE)]
 
 
 def podman(*arguments):
@@ -40,8 +45,8 @@ def podman(*arguments):
 
 
 @contextlib.contextmanager
-def container(name, volume, *command):
-    podman("run", "--detach", f"--name={name}", f"--volume={volume}:/data", *OPTIONS, IMAGE, *command)
+def container(name, volume, *command, image=IMAGE):
+    podman("run", "--detach", f"--name={name}", f"--volume={volume}:/data", *OPTIONS, image, *command)
     try:
         yield name
     finally:
@@ -56,36 +61,46 @@ def volume():
     podman("volume", "rm", "--force", name)
 
 
+def wait_until_healthy(name):
+    def healthy():
+        done = subprocess.run(
+            ["podman", "exec", name, "python3", "deploy/healthy"], capture_output=True, check=False
+        )
+        return done.returncode == 0
+
+    eventually(healthy, "the container is healthy", every=0.5)
+
+
+def upload(session, name):
+    """Store a picture with the key of the container; returns it and its id."""
+    shown = podman("exec", name, "snaplore", "keys", "show-api-key")
+    session.headers["Authorization"] = f"Bearer {shown.split()[-1]}"
+    picture = draw("Dentist appointment\nFriday 14:30\nBring the insurance card", size=(720, 1280))
+    stored = session.post(f"{URL}/api/photos/upload", files={"file": ("a.png", picture)}, timeout=120)
+    assert stored.ok, stored.text
+    return picture, stored.json()["id"]
+
+
+def wait_until_found(session, photo):
+    def found():
+        answer = session.get(f"{URL}/api/search", params={"q": "dentsit insurance"}, timeout=120).json()
+        return [hit["id"] for hit in answer["items"]] == [photo]
+
+    eventually(found, "the screenshot is read and found by a word with a typo", every=0.5, patience=90)
+
+
 def test_a_person_uploads_finds_and_deletes_and_a_kill_loses_nothing(volume):
-    url = f"http://127.0.0.1:{PORT}"
     with container(f"{volume}-service", volume) as name, requests.Session() as session:
-
-        def healthy():
-            done = subprocess.run(
-                ["podman", "exec", name, "python3", "deploy/healthy"], capture_output=True, check=False
-            )
-            return done.returncode == 0
-
-        eventually(healthy, "the container is healthy", every=0.5)
+        wait_until_healthy(name)
         assert podman("exec", name, "id", "-u").strip() == "10001"
-        hint = podman("exec", name, "snaplore", "keys", "show-api-key")
-        session.headers["Authorization"] = f"Bearer {hint.split()[-1]}"
-        picture = draw("Dentist appointment\nFriday 14:30\nBring the insurance card", size=(720, 1280))
-        stored = session.post(f"{url}/api/photos/upload", files={"file": ("a.png", picture)}, timeout=120)
-        assert stored.ok, stored.text
-        photo = stored.json()["id"]
+        picture, photo = upload(session, name)
 
         podman("kill", "--signal=KILL", name)
         podman("start", name)
-        eventually(healthy, "the container is healthy again", every=0.5)
-
-        def found():
-            answer = session.get(f"{url}/api/search", params={"q": "dentsit insurance"}, timeout=120).json()
-            return [hit["id"] for hit in answer["items"]] == [photo]
-
-        eventually(found, "the screenshot is read and found by a word with a typo", every=0.5, patience=90)
-        assert session.get(f"{url}/api/photos/{photo}/image", timeout=120).content == picture
-        answer = session.post(f"{url}/api/chat/send", json={"message": "When is the dentist?"}, timeout=120)
+        wait_until_healthy(name)
+        wait_until_found(session, photo)
+        assert session.get(f"{URL}/api/photos/{photo}/image", timeout=120).content == picture
+        answer = session.post(f"{URL}/api/chat/send", json={"message": "When is the dentist?"}, timeout=120)
         assert "14:30" in answer.text
 
         with container(f"{volume}-jobs", volume, "snaplore", "jobs", "schedule") as jobs:
@@ -97,7 +112,21 @@ def test_a_person_uploads_finds_and_deletes_and_a_kill_loses_nothing(volume):
             assert time.monotonic() - began < 25  # ended by itself, not by force
             assert json.loads(podman("inspect", jobs))[0]["State"]["ExitCode"] == 0
 
-        assert session.delete(f"{url}/api/photos/{photo}", timeout=120).ok
-        assert session.get(f"{url}/api/photos/{photo}", timeout=120).status_code == 404
+        assert session.delete(f"{URL}/api/photos/{photo}", timeout=120).ok
+        assert session.get(f"{URL}/api/photos/{photo}", timeout=120).status_code == 404
         written = podman("diff", name).split("\n")
         assert not [line for line in written if re.match(r"[ACD] /opt", line)]
+
+
+@built(BEFORE)
+def test_an_update_from_an_earlier_image_keeps_what_is_in_the_volume(volume):
+    with requests.Session() as session:
+        with container(f"{volume}-before", volume, image=BEFORE) as name:
+            wait_until_healthy(name)
+            picture, photo = upload(session, name)
+            wait_until_found(session, photo)
+        with container(f"{volume}-after", volume) as name:
+            wait_until_healthy(name)
+            wait_until_found(session, photo)
+            assert session.get(f"{URL}/api/photos/{photo}/image", timeout=120).content == picture
+            podman("exec", name, "snaplore", "check")
