@@ -3,6 +3,10 @@
 import csv
 import io
 import json
+import shutil
+import subprocess
+from decimal import Decimal
+from xml.etree import ElementTree
 
 import pytest
 
@@ -43,6 +47,11 @@ VALUES = {
     "link": "https://example.org/x",
     "amount": {"value": "23.80", "currency": "EUR"},
 }
+
+
+SOFFICE = shutil.which("soffice") or ""
+MOST_CELLS = 40  # of a row; behind the last one, the sheet goes on
+OPEN_DOCUMENT = "{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}"
 
 
 @pytest.fixture
@@ -101,6 +110,59 @@ def test_a_table_has_a_column_for_each_field_and_the_screenshots_last(client, li
     assert [row["photo_id"] for row in found] == [str(second), str(first)]
     assert [(row["total"], row["totalCurrency"]) for row in found] == [("-7.5", "CHF"), ("23.80", "EUR")]
     assert found[1]["items"] == "Tea 2 €3.00; Milk"
+
+
+def opened(folder, text, name):
+    """The rows of a CSV file as LibreOffice opens it, asked to compute what it takes for a formula: a cell is
+    a number or a text. And how many cells are formulas.
+    """
+    file = folder / f"{name}.csv"
+    file.write_text(text, encoding="utf-8", newline="")
+    # Comma, quotation mark, UTF-8, from line 1; the last value is "evaluate formulas".
+    given = "--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,-1,true"
+    command = [SOFFICE, f"-env:UserInstallation=file://{folder}/profile", "--headless", given]
+    subprocess.run(
+        [*command, "--convert-to", "fods", "--outdir", str(folder), str(file)],
+        check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+    of_table, of_text, of_office = (OPEN_DOCUMENT % part for part in ("table", "text", "office"))
+    tree = ElementTree.parse(folder / f"{name}.fods")
+    rows = []
+    for row in tree.iter(f"{of_table}table-row"):
+        cells = []
+        for cell in row.iter(f"{of_table}table-cell"):
+            shown = "\n".join("".join(part.itertext()) for part in cell.iter(f"{of_text}p"))
+            value = cell.get(f"{of_office}value")
+            is_number = cell.get(f"{of_office}value-type") == "float"
+            times = int(cell.get(f"{of_table}number-columns-repeated", 1))
+            cells += [Decimal(value) if is_number else shown] * min(times, MOST_CELLS)
+        rows += [cells] if any(cells) else []
+    return rows, sum(1 for cell in tree.iter() if cell.get(f"{of_table}formula"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SOFFICE, reason="soffice, of Debian's package libreoffice-calc-nogui, is not here")
+def test_libreoffice_opens_the_table_with_its_columns_and_sums_and_without_formulas(
+    client, library, tmp_path
+):
+    begins = ["=1+1", "+1+1", "-1+1", "@SUM(1)", "\t=1+1", " =1+1", '=HYPERLINK("http://example.org";"x")']
+    values = ["23.80", "-7.5", "1204.05", "0.99", "12", "3.10", "40"]
+    for seller, value in zip(begins, values, strict=True):
+        put(library, receipt(seller, value, items=[{"name": "Käse, jung", "price": "€3.00"}]))
+    put(library, receipt('小满咖啡 "A", B\nC', "0.01"))
+    sent = client.get("/api/records.csv?type=Receipt").data.decode()
+    (heading, *rows), formulas = opened(tmp_path, sent, "receipts")
+    assert formulas == 0
+    assert heading == list(table(client, "type=Receipt")[0])
+    columns = dict(zip(heading, zip(*[row[: len(heading)] for row in rows], strict=True), strict=True))
+    (wanted,) = client.get("/api/records").json["sums"]
+    assert sum(columns["total"]) == Decimal(wanted["value"]) == sum(map(Decimal, values)) + Decimal("0.01")
+    assert set(columns["totalCurrency"]) == {"EUR"}
+    assert columns["seller"][0] == '小满咖啡 "A", B\nC'
+    assert set(columns["items"][1:]) == {"Käse, jung €3.00"}
+    assert all(isinstance(value, Decimal) for value in columns["photo_id"])
+    # Without the apostrophes, it would compute them.
+    assert opened(tmp_path, sent.replace("'", ""), "live")[1] > 0
 
 
 def test_the_columns_are_those_of_the_types_that_are_found(client, library):
