@@ -25,7 +25,7 @@ LONGEST_ICONS = 14  # characters of such a text
 
 _PART_OF_DAY = "[上下]午|凌晨|早上|中午|晚上|傍晚"
 _CLOCK = re.compile(
-    rf"\W{{0,3}}(?:(?:{_PART_OF_DAY})\W?)?(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?!\d)"
+    rf"\W{{0,3}}(?:(?:{_PART_OF_DAY})\W?)?(?<!\d)(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?!\d)"
 )
 _SIGNS = re.compile(
     r"\d{1,3} ?%"
@@ -54,7 +54,7 @@ def status_bar(page: Page) -> frozenset[int]:
         if line.bottom <= lowest and line.height <= largest
     ]
     for _, clock in strip:
-        if not _CLOCK.match(clock.text):
+        if not _CLOCK.search(clock.text):
             continue
         row = [(index, line) for index, line in strip if _beside(line, clock)]
         # A taller line in the same row is a title.
@@ -119,11 +119,16 @@ def _beside(line: Line, clock: Line) -> bool:
 
 def _is_status_bar(clock: Line, others: Sequence[Line], page: Page) -> bool:
     """Whether the row of `clock` holds nothing but what a status bar shows."""
-    if not _is_sign(clock) or not all(map(_is_sign, others)):
+    odd = [line for line in others if not _is_sign(line)]
+    battery = any("%" in line.text and line.left > 0.6 * page.width for line in others)
+    back = len(odd) == 1 and battery and odd[0].right < clock.left  # the link to the app before
+    if not _is_sign(clock) or (odd and not back):
         return False
     if any(line.bottom <= clock.top for line in page.lines):
         return False  # a status bar is the first row
-    opposite = any(line.left > RIGHT * page.width or line.right > 0.9 * page.width for line in others)
+    opposite = battery or any(
+        line.left > RIGHT * page.width or line.right > 0.9 * page.width for line in others
+    )
     if clock.left <= LEFT * page.width:
         return opposite or page.height >= page.width
     if clock.right >= RIGHT * page.width:
@@ -138,7 +143,7 @@ def _is_sign(line: Line) -> bool:
     letters = sum(character.isalnum() for character in rest)
     if not letters:
         return True
-    if _CLOCK.match(text) or any(character in text for character in "%"):
+    if _CLOCK.search(text) or "%" in text:
         return letters <= 2  # icons beside it
     return len(text) <= LONGEST_ICONS and (
         line.confidence < UNCERTAIN or (letters <= 2 and not text.isascii())

@@ -58,6 +58,18 @@ def test_in_a_long_capture_the_bar_is_as_high_as_on_a_screen():
 @pytest.mark.parametrize(
     "row",
     [
+        [(40, 30, 300, 75, "< Signal"), (480, 30, 600, 75, "9:41"), (820, 30, 950, 75, "100%")],
+        [(560, 30, 1060, 75, "杰 39% 3:04 PM")],
+    ],
+    ids=["a link back to another app", "icons before the clock"],
+)
+def test_the_bar_holds_more_than_clock_and_battery(row):
+    assert bar(page(*row, *CONTENT)) == [line[4] for line in row]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
         [(40, 30, 500, 75, "Anna Schmidt"), (940, 30, 1050, 75, "10:45")],  # the first of a list of chats
         [(40, 30, 150, 75, "10:45"), (240, 30, 900, 75, "Meeting with Anna")],  # an agenda
         [(40, 30, 700, 75, "10:45 Departure to Graz")],
