@@ -25,6 +25,9 @@ NAME = 28  # characters of an entry behind a heading
 BEHIND, VALUES = 2, 5  # entries in a title, entries or values in a summary
 LARGER = 1.15  # times the height of the others: an entry that is the heading below the app's bar
 
+_NOTIFIED = ("lock_screen", "notices")
+# The field with what is below a bar like "Messages" or "Comments".
+_BELOW_BAR = {"MessageList": "entries", "SocialMediaPosting": "text"}
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
 _SENTENCES = wordlists.table("sentences")
 
@@ -33,18 +36,10 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     """The line that a person would give the screenshot, at most `MAX_TITLE` characters; "" when it has no
     words.
     """
-    is_notice = view.kind in ("lock_screen", "notices")
-    said = templates.title(records[0], language) if records and not is_notice else ""
-    if records and records[0].type == "SettingsPage" and is_headed(name := str(records[0].get("name") or "")):
-        said = name
-    if records and records[0].type == "MessageList" and (head := heading(view.layout, view.kind, view.app)):
-        is_app = head.text.casefold() == view.app.casefold()
-        if head.generic and not is_app and head.lines and head.lines[0] in view.layout.headers[:2]:
-            names = templates.worded(records[0], "entries", "", language)
-            said = _texts(language)["named"].format(title=head.text, entries=names)
-    if is_notice and (found := notices_of(view.layout)):
+    said = _of_record(view, records[0], language) if records else ""
+    if view.kind in _NOTIFIED and (found := notices_of(view.layout)):
         said = _texts(language)["named"].format(title=found[0].name, entries=found[0].said).strip(":： ")
-    return shortened(one_line(said or _named(view, language)), MAX_TITLE)
+    return shortened(one_line(said or _of_app(view.app, _named(view, language), language)), MAX_TITLE)
 
 
 def summary(view: View, records: Sequence[Record], named: str, category: str, language: str) -> str:
@@ -77,6 +72,23 @@ def _texts(language: str) -> dict[str, str]:
     return found
 
 
+def _of_record(view: View, record: Record, language: str) -> str:
+    """The title by the template of the record's type, unless the screen's bar says what is listed."""
+    said = "" if view.kind in _NOTIFIED else templates.title(record, language)
+    if record.type == "SettingsPage" and is_headed(name := str(record.get("name") or "")):
+        return name
+    field = _BELOW_BAR.get(record.type, "")
+    head = heading(view.layout, view.kind, view.app) if field else None
+    if head is None or not head.lines or head.lines[0] not in view.layout.headers[:2]:
+        return said
+    if not head.generic:
+        return head.text if record.type == "SocialMediaPosting" else said
+    if head.text.casefold() == view.app.casefold():
+        return said
+    listed = templates.worded(record, field, "head", language)
+    return _texts(language)["named"].format(title=head.text, entries=listed)
+
+
 def _named(view: View, language: str) -> str:
     """The heading, with what the screen has where the heading says too little alone."""
     layout, texts = view.layout.main, _texts(language)
@@ -84,8 +96,6 @@ def _named(view: View, language: str) -> str:
     if found is None:
         return contents.sentence(layout, None, LONGEST) or _first_text(layout)
     subject = found.text
-    if found.generic and view.app and view.app.casefold() not in subject.casefold():
-        subject = texts["of_app"].format(app=view.app, title=subject)
     if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
         return subject if amount in subject else f"{subject}{texts['behind']}{amount}"
     if view.kind == "profile" and not found.generic:
@@ -101,6 +111,13 @@ def _named(view: View, language: str) -> str:
     if not behind and found.generic:
         behind = contents.sentence(layout, found, LONGEST) or "".join(contents.worded(layout, found)[:1])
     return texts["named"].format(title=subject, entries=behind) if behind else subject
+
+
+def _of_app(app: str, title: str, language: str) -> str:
+    """A title with the app before it where a person would not know it from the title."""
+    if not app or not title or app.casefold() in title.casefold():
+        return title
+    return _texts(language)["of_app"].format(app=app, title=title)
 
 
 def _stands_out(listed: Sequence[Entry]) -> bool:

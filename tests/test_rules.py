@@ -194,8 +194,8 @@ def test_the_status_bar_is_text_but_says_nothing():
 @pytest.mark.parametrize(
     ("texts", "tall", "expected"),
     [
-        (("Anna", "Trip to Lisbon", "We land on Friday"), ("Trip to Lisbon",), "Trip to Lisbon"),
-        (("12:30", "昨天", "We land on Friday at noon"), (), "We land on Friday at noon"),
+        (("Anna", "Trip to Lisbon", "We land on Friday"), ("Trip to Lisbon",), "Signal – Trip to Lisbon"),
+        (("12:30", "昨天", "We land on Friday at noon"), (), "Signal – We land on Friday at noon"),
         (("· 我的订单", "待付款"), ("· 我的订单",), "Signal – 我的订单: 待付款"),
         (("12", "OK", "7:15"), (), ""),
         ((), (), ""),
@@ -288,7 +288,7 @@ BUBBLES = (
             ),
             "en",
             "chat",
-            "Chats: Grandpa Joe, Hiking Crew and Book Club",
+            "Chat list: Grandpa Joe, Hiking Crew and Book Club",
             "WhatsApp: Grandpa Joe: See you on Sunday, Hiking Crew: At the trailhead "
             "and Book Club: Chapter nine.",
         ),

@@ -85,9 +85,9 @@ def test_a_list_names_its_first_entries():
     found = record("MessageList", entries=[{"who": name, "what": "Hello"} for name in names])
     few = record("MessageList", entries=[{"who": name} for name in names[:3]])
 
-    assert templates.title(few, "en") == "Chats: Anna, Ben and Chor"
+    assert templates.title(few, "en") == "Chat list: Anna, Ben and Chor"
     assert templates.title(few, "zh") == "聊天列表：Anna、Ben和Chor"
-    assert templates.title(found, "en") == "Chats: Anna, Ben, Chor, Dora and more"
+    assert templates.title(found, "en") == "Chat list: Anna, Ben, Chor, Dora and more"
     assert templates.summary(found, "en") == "Anna: Hello, Ben: Hello, Chor: Hello, Dora: Hello and more"
 
 

@@ -134,3 +134,26 @@ def test_every_value_of_a_record_is_on_lines():
 
 def test_a_form_makes_no_record():
     assert not found(*BAR, (60, 130, "New entry", 56), (60, 300, "Subject"), (60, 400, "Notes")).records
+
+
+@pytest.mark.parametrize(
+    ("bar", "title"),
+    [
+        ("Comments", "Comments: The turbines by the old pier run since Tuesday"),
+        ("Tidal power explained", "Tidal power explained"),
+    ],
+)
+def test_posts_are_named_by_the_bar_above_them(bar, title):
+    said = found(
+        *BAR,
+        (40, 130, bar, 64),
+        (40, 300, "Mira Holm @mira@social.example"),
+        (40, 360, "The turbines by the old pier run since Tuesday"),
+        (700, 480, "12 likes 3 reposts"),
+        (40, 620, "Jon Aas @jon@social.example"),
+        (40, 680, "I hope the seals do not mind them at all"),
+        (700, 800, "4 likes"),
+    )
+
+    assert [record.type for record in said.records] == ["SocialMediaPosting"]
+    assert said.title == title
