@@ -16,7 +16,7 @@ from rules import wordlists
 from rules.entities import MONTH, TOP_LEVEL
 from rules.kinds import WHEN_RIGHT
 from rules.layout import Block, Layout, folded, is_chinese, letters, plain, weight
-from rules.names import is_generic
+from rules.names import is_generic, without_count
 from rules.wordlists import is_interface
 from text import shortened
 
@@ -122,12 +122,6 @@ def names_nothing(text: str) -> bool:
     alone = len(text.split()) == 1 and is_generic(text)
     word = folded(text).rstrip("0123456789 ")
     return alone or word in _GENERIC or is_interface(word) or text.endswith(("...", "…", ".."))
-
-
-def without_count(text: str) -> str:
-    """A header without the number of unread things: "微信(12)" is 微信."""
-    head, bracket, rest = text.replace("（", "(").rpartition("(")
-    return head.strip() if bracket and head and rest.rstrip(")）+ ").isdigit() else text
 
 
 def first_sentence(text: str, limit: int) -> str:

@@ -2,14 +2,15 @@
 
 A wrong name would show up in searches for that app, so no guess is made: the name is in the file's
 name, in a notification's header, in the title of a window, in a phrase like "Search in …", or at the top as
-a well-known name or one that is built like a product's ("SimplyTranslate", "Delta Chat", "Gotify").
+a name of the lists or one that is built like a product's ("SimplyTranslate", "Delta Chat", "Gotify"). A name
+of everyday words ("Signal", "Photos", "Bolt") is more often a heading: it needs a second place.
 """
 
 import re
 from collections.abc import Sequence
 
 from engines.lines import Line
-from rules import apps, wordlists
+from rules import apps, phrases, wordlists
 from rules.kinds import headed, is_lock_screen
 from rules.layout import Layout, is_chinese, is_clock, plain, weight
 
@@ -24,11 +25,6 @@ _FILE_NAME = re.compile(
 )
 
 
-_SEARCH_IN = re.compile(
-    r"(?:search in|search|welcome to|log in to|sign in to|about) (.{3,30}?)\W{0,3}"
-    r"|(?:搜索|欢迎使用|欢迎来到|登录|关于) ?(.{2,20}?)\W{0,3}",
-    re.IGNORECASE,
-)
 _GENERIC, _GENERIC_CHINESE, _PLAIN, _PRODUCT_WORDS = (
     wordlists.words(_TABLE["plain"][name]) for name in ("generic", "generic_chinese", "between", "product")
 )
@@ -45,14 +41,9 @@ _WINDOW = 0.09  # of the height: where a window's title is
 _CORNER = (
     0.05  # of the height and 0.08 of the width: where the title of a window with its buttons beside it is
 )
-_ABOUT = re.compile(
-    r"(?:about|rate|quit|exit|log out of|sign out of) (\w[\w .-]{2,29})|(?:关于|退出) ?(\w[\w .-]{1,19})",
-    re.IGNORECASE,
-)
 # Where a plain word is more likely to be the heading than an app's name.
 _BY_PLAIN_WORDS = frozenset(["", "article", "page", "conversation", "note", "accounts", "payment", "shop"])
 CLEAR = 0.95  # the same, for a name that nothing else confirms
-MARK = 0.17  # of the height: where the head of a page ends, below a browser's bars
 TOP = 0.12  # of the height below the status bar: where the bar of an app or the head of a page ends
 SURE = 0.85  # confidence of reading from which on a text may be a name
 # Such screens are headed by a person, a place or a thing, whose name may look like a product's.
@@ -65,6 +56,12 @@ def app_name(layout: Layout, kind: str, file_name: str, language: str = "en") ->
     """The app if something names it, else "". An app with a Chinese name has it where `language` is "zh"."""
     found = _in_the_file_name(file_name) or _on_the_screen(layout, kind)
     return apps.names_of(found)[language == "zh"] or found
+
+
+def _is_everyday(name: str) -> bool:
+    """Whether a name is made of words that stand on many screens."""
+    words = name.casefold().split()
+    return all(word in _ALSO_WORDS or word in _GENERIC or phrases.is_listed(word) for word in words)
 
 
 def known(text: str) -> str:
@@ -82,13 +79,11 @@ def _in_the_file_name(file_name: str) -> str:
 def _on_the_screen(layout: Layout, kind: str) -> str:
     if kind in ("notices", "lock_screen") and (from_notices := _notified(layout)):
         return from_notices
-    if kind == "home_screen" or (kind == "lock_screen" and is_lock_screen(layout)):
+    if kind in ("home_screen", "lock_screen"):
         return ""
-    return (
-        _at_the_top(layout, kind)
-        or _in_a_phrase(layout)
-        or (_named_twice(layout) if kind == "settings" else "")
-    )
+    found = _at_the_top(layout, kind) or (_in_a_phrase(layout) if kind != "article" else "")
+    places = sum(found.casefold() in line.text.casefold() for line in layout.all_lines)
+    return found if places > 1 or not _is_everyday(found) else ""
 
 
 def is_generic(text: str) -> bool:
@@ -108,30 +103,21 @@ def _notified(layout: Layout) -> str:
     (sender,) = senders
     rows = len(layout.lines)
     # In a feed, "Anna · 5m" is a person: a header of notifications is on a short or locked screen.
-    if is_lock_screen(layout) or rows <= 16:
-        is_whole = "@" not in sender and ".." not in sender and not re.search("[•·…]", sender)
-        return sender if weight(sender) >= 2 and is_whole and len(sender) <= 30 else ""
-    return ""
+    return sender if is_lock_screen(layout) or rows <= 16 else ""
 
 
 def _at_the_top(layout: Layout, kind: str) -> str:
     words = [plain(line.text) for line in layout.headers[:2] if _may_name(layout, line)]
-    alone = [_without_count(text) for text in words]
+    alone = [without_count(text) for text in words]
     for text in alone:
-        name = known(text)
-        if name and (name.casefold() not in _ALSO_WORDS or kind not in _BY_PLAIN_WORDS):
+        if name := known(text):
             return name
     if window := _window_title(layout, kind):
         return window
-    for text in (_without_count(plain(line.text).strip("<> ")) for line in _alone_at_the_top(layout)):
+    for text in (without_count(plain(line.text).strip("<> ")) for line in _alone_at_the_top(layout)):
         # A person or a place may have the name of an app, but hardly one of two words.
-        if (name := apps.more_of(text)[0]) and (
-            kind not in _OF_OTHERS or not text.isalpha() or _COINED.fullmatch(text)
-        ):
+        if (name := apps.more_of(text)[0]) and (kind not in _OF_OTHERS or not text.isalpha()):
             return name
-        for part in _LAST_PART.split(text)[::-1] if not layout.top else ():
-            if part != text and (name := apps.more_of(part)[0]):
-                return name
     if kind in _OF_OTHERS - {"article"}:
         return ""
     if kind in ("", "page", "article", "shop") and (mark := _wordmark(layout)):
@@ -142,9 +128,6 @@ def _at_the_top(layout: Layout, kind: str) -> str:
     for text in [*alone[:1], *below]:
         if _is_product(text):
             return text
-        first, _, rest = text.partition(" ")
-        if rest.casefold() in _GENERIC and _COINED.fullmatch(first) and _is_product(first):
-            return first  # "KeePassDX Database"
     return ""
 
 
@@ -159,27 +142,18 @@ def _alone_at_the_top(layout: Layout) -> list[Line]:
 
 
 def _wordmark(layout: Layout) -> str:
-    """The name in the upper left corner of a wide page, with its links or its menu beside or below it."""
-    if layout.width < 1.15 * layout.height or len(layout.lines) < 5:
+    """The name in the upper left corner of a wide page."""
+    if layout.width < 1.15 * layout.height or not layout.lines:
         return ""
     line = next((line for line in layout.lines[:3] if line.confidence >= SURE), layout.lines[0])
     text = plain(line.text)
-    row = next((row for row in layout.rows[:3] if line in row.lines), None)
     is_mark = (
-        line.top < MARK * layout.height
-        and line.left < 0.15 * layout.width
-        and row is not None
-        and row.first is line
-        and (len(row.lines) >= 2 or bool(layout.sidebar))
-        and _may_name(layout, line)
+        line.left < 0.15 * layout.width
         and line.confidence >= CLEAR
         and text.replace(" ", "").isalpha()
         and len(text.split()) <= 2
-        and 3 <= weight(text) <= 20
+        and weight(text) <= 20
         and (text[:1].isupper() or is_chinese(text[:1]))
-        and not any(word.strip(".,:").casefold() in _GENERIC for word in text.split())
-        and not is_generic(text)
-        and not wordlists.is_interface(text)
     )
     return text if is_mark else ""
 
@@ -214,7 +188,14 @@ def _window_title(layout: Layout, kind: str) -> str:
             named = headed and (wide or _heads_a_window(layout, line))
             if named and (text.isalpha() and 3 <= len(text) <= 20 and text.casefold() not in _GENERIC):
                 return text if text[0].isupper() else text.capitalize()
-        elif kind not in _OF_OTHERS and _is_in_the_corner(layout, line) and _is_product(text):
+        elif (
+            kind not in _OF_OTHERS
+            and not layout.top
+            and line.bottom < _CORNER * layout.height
+            and line.left < 0.08 * layout.width
+            and line.height <= layout.median
+            and _is_product(text)
+        ):
             return text
     return ""
 
@@ -222,52 +203,21 @@ def _window_title(layout: Layout, kind: str) -> str:
 _LAST_PART = re.compile(r" [-–—|] ")
 
 
-def _is_in_the_corner(layout: Layout, line: Line) -> bool:
-    """Whether it is the small first text in the upper left corner of a picture without a status bar."""
-    return (
-        not layout.top
-        and line is layout.lines[0]
-        and line.bottom < _CORNER * layout.height
-        and line.left < 0.08 * layout.width
-        and line.height <= layout.median
-    )
-
-
 def _heads_a_window(layout: Layout, line: Line) -> bool:
     """Whether a title in the middle of a narrow window, which has no status bar, is above the screen's
     own header.
     """
-    if layout.top or line is not layout.lines[0]:
-        return False
     below = next((one for one in layout.headers if one is not line), None)
-    return below is not None and below.height >= line.height and below.right < 0.6 * layout.width
+    first = not layout.top and line is layout.lines[0]
+    return first and below is not None and below.height >= line.height
 
 
 def _in_a_phrase(layout: Layout) -> str:
-    for line in layout.all_lines:
-        if named := _named_in(plain(line.text)[:60]):
-            return named
-    for line in layout.headers[:3]:
-        match = _SEARCH_IN.fullmatch(plain(line.text)[:60])
-        if match:
-            name = (match[1] or match[2]).strip()
-            if known(name):
-                return known(name)
-            words = name.split()
-            proper = all(word[:1].isupper() for word in words)
-            if (
-                match[1]
-                and proper
-                and len(words) >= 2
-                and words[0].casefold() not in _GENERIC
-                and _is_product(name)
-            ):
-                return name
-    return ""
+    return next(filter(None, (_named_in(plain(line.text)[:60]) for line in layout.all_lines)), "")
 
 
 def _named_in(text: str) -> str:
-    """The app of a whole line like "Welcome to Orgzly!" or "BitBanana version 0.5.9"."""
+    """The app of a whole line like "Welcome to Orgzly!", "Search in Signal" or "BitBanana version 0.5.9"."""
     folded = text.casefold()
     before = next((word for word in _BEFORE if folded.startswith(word)), "")
     name = text[len(before) :].strip(" !！.:：,") if before else ""
@@ -276,30 +226,19 @@ def _named_in(text: str) -> str:
     return apps.more_of(name)[0] if name else ""
 
 
-def _named_twice(layout: Layout) -> str:
-    """The app of a menu that has "About Firefly", where "Firefly" stands alone as well."""
-    alone = {plain(line.text).casefold() for line in layout.all_lines}
-    for line in layout.lines:
-        match = _ABOUT.fullmatch(plain(line.text)[:60])
-        name = (match[1] or match[2]).strip() if match else ""
-        if name and not is_generic(name) and (known(name) or name.casefold() in alone):
-            return known(name) or (name if name[:1].isupper() or is_chinese(name[0]) else "")
-    return ""
-
-
 def _is_product(text: str) -> bool:
     """Whether a header is built like the name of a product."""
     words = text.replace("-", " ").split()
-    if not words or len(words) > 3 or len(text) > 30 or any(map(is_chinese, text)):
+    if not 1 <= len(words) <= 3 or len(text) > 30 or any(map(is_chinese, text)):
         return False
-    if not all(word.isalpha() for word in words) or re.search(r"(.)\1\1", text):  # a picture, read as letters
+    if not all(word.isalpha() for word in words):
         return False
     first, last = words[0], words[-1]
     if any(word.startswith("Mc") for word in words):  # a family name
         return False
     if any(_COINED.fullmatch(word) and word.casefold() not in _GENERIC for word in words):
         others: Sequence[str] = [word for word in words if not _COINED.fullmatch(word)]
-        return all(word[:1].isupper() for word in others) and last.casefold() != "database"
+        return all(word[:1].isupper() for word in others)
     return (
         len(words) >= 2
         and last.casefold() in _PRODUCT_WORDS
@@ -308,7 +247,7 @@ def _is_product(text: str) -> bool:
     )
 
 
-def _without_count(text: str) -> str:
+def without_count(text: str) -> str:
     """A header without the number of unread things: "微信(12)" is 微信."""
-    head, bracket, rest = text.replace("（", "(").partition("(")
+    head, bracket, rest = text.replace("（", "(").rpartition("(")
     return head.strip() if bracket and rest.rstrip(")）+ ").isdigit() else text

@@ -29,7 +29,7 @@ def recovery_phrases(text: Text) -> Iterator[Span]:
     for word in _WORD.finditer(text.text):
         if word[0] in ("l", "I", "i"):
             continue  # the number 1 of a list
-        known = _is_listed(word[0])
+        known = is_listed(word[0])
         if not run:  # a whole conversation may name a phrase somewhere
             nearest = bisect.bisect_left(names, word.start() - NAMED_WITHIN)
             named = nearest < len(names) and names[nearest] < word.end() + NAMED_WITHIN
@@ -58,7 +58,8 @@ def _phrase(run: list[tuple[re.Match[str], bool]], named: bool) -> Iterator[Span
         yield run[0][0].start(), run[-1][0].end()
 
 
-def _is_listed(word: str) -> bool:
+def is_listed(word: str) -> bool:
+    """Whether it is one of the 2,048 words, which are everyday ones."""
     return word.lower() in _bip39()
 
 
