@@ -160,9 +160,7 @@ def test_a_large_picture_that_waits_too_long_for_another_is_refused_for_now(monk
                 read(io.BytesIO(large))
             assert refused.value.retry_after > 0
         assert examine(small).width == 300
-        waiting = threading.Thread(
-            target=pictures.for_model, args=(io.BytesIO(large),), kwargs={"background": True}
-        )
+        waiting = threading.Thread(target=pictures.parts_for_model, args=(io.BytesIO(large),))
         waiting.start()
         waiting.join(0.3)
         assert waiting.is_alive()
