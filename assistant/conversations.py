@@ -86,7 +86,7 @@ def begin_turn(
                 VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (id) DO UPDATE SET updated_at = excluded.updated_at""",
                 (conversation_id, title, device_id, iso(now), iso(now)),
             )
-            _insert(message)
+            message.save(force_insert=True)
     except BaseException:
         drop_unless_stored(message)
         raise
@@ -153,7 +153,7 @@ def end_turn(question: Message, following: Turn, *, recalled: list[str] | None, 
             raise NotFound("The conversation was deleted while the answer was being written.")
         for message in following:
             message.conversation_id = question.conversation_id
-            _insert(message)
+            message.save(force_insert=True)
         Conversation.update(updated_at=now).where(Conversation.id == question.conversation_id).execute()
 
 
@@ -349,17 +349,6 @@ def _delete(where: peewee.Expression, *, most: int) -> int:
 def _tuples(query: "peewee.ModelSelect[Any]") -> list[tuple[Any, ...]]:
     # peewee's stubs type the rows of `tuples()` as models.
     return cast(list[tuple[Any, ...]], list(query.tuples()))
-
-
-def _insert(message: Message) -> None:
-    """Insert a new message. Peewee would take longer to write the statement than SQLite to run it."""
-    values = [field.db_value(message.__data__.get(field.name)) for field in _FIELDS]
-    message.id = db.execute_sql(_INSERT, values).lastrowid
-
-
-_FIELDS = [field for field in Message._meta.sorted_fields if field is not Message.id]
-_INSERT = f"""INSERT INTO messages ({", ".join(field.column_name for field in _FIELDS)})
-    VALUES ({", ".join("?" * len(_FIELDS))})"""  # noqa: S608
 
 
 def _before(conversation_id: str, message_id: int) -> list[Earlier]:
