@@ -239,15 +239,16 @@ def in_words(stored: Any, app: str, title: str, summary: str) -> tuple[str, str]
 
 
 def listed(
-    wanted: Wanted, number: int, size: int, *, guarded: bool = False
+    wanted: Wanted, number: int, size: int, *, guarded: bool = False, soonest: bool = False
 ) -> tuple[int, list[Listed], list[Sum]]:
-    """How many records are wanted, one page of them, the latest day first, and the sums of all of them by
-    currency, the one with the most records first. Raises `BadInput` for an unknown type.
+    """How many records are wanted, one page of them, the latest day first (or the `soonest`), and the sums of
+    all of them by currency, the one with the most records first. Raises `BadInput` for an unknown type.
     """
     _check(wanted)
     among, values = _among(wanted, guarded=guarded)
     sums, total = _sums(among, values)
-    page = f"{among} ORDER BY day DESC, id DESC LIMIT ? OFFSET ?"
+    order = "day, id" if soonest else "day DESC, id DESC"
+    page = f"{among} ORDER BY {order} LIMIT ? OFFSET ?"
     return total, _read(page, (*values, size, (number - 1) * size), guarded=guarded), sums
 
 
@@ -356,7 +357,7 @@ def _sums(among: str, values: list[Any]) -> tuple[list[Sum], int]:
 
 def _row(photo_id: int, place: int, record: Record, *, cleared: bool, taken: datetime) -> dict[str, Any]:
     amount = next((found for name in AMOUNTS if (found := record.amount(name))), None)
-    day = next(filter(None, map(record.text, DAYS)), local_day(taken).isoformat())
+    day = day_of(record) or local_day(taken).isoformat()
     open_part = record if cleared else without_secrets(record)
     plain = _text(open_part)
     is_held = not cleared and (checked(open_part) is None or gate.withholds_text(plain))
@@ -371,6 +372,17 @@ def _row(photo_id: int, place: int, record: Record, *, cleared: bool, taken: dat
         "words": _folded(_text(record)),
         "plain": None if is_held else _folded(plain),
     }
+
+
+def day_of(record: Record) -> str:
+    """The day or time that a record is of, local; "" where it names none."""
+    return next(filter(None, map(record.text, DAYS)), "")
+
+
+def is_over(record: Record, present: str) -> bool:
+    """Whether the time of day that a record is of has passed at this local minute."""
+    at = day_of(record)
+    return "T" in at and at < present
 
 
 def party_of(record: Record) -> str:

@@ -16,7 +16,7 @@ from engines import reading
 from engines.findings import CATEGORIES, INTENTS
 from engines.records import TYPES
 from errors import BadInput
-from rules import questions
+from rules import joins, questions
 from text import one_line
 
 T = TypeVar("T")
@@ -104,12 +104,27 @@ class ListRecords(msgspec.Struct):
     type: Annotated[str, about("Only this type", list(TYPES))] = ""
     text: Annotated[str, about("Words that each record must have, like the name of a shop")] = ""
     period: Annotated[
-        str, about("Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year")
+        str,
+        about(
+            "Instead of since and until: 2026-11, 2026, 11, this_month, last_month or this_year; or ahead,"
+            " for what is to come, the soonest first"
+        ),
     ] = ""
     since: Annotated[str, about("First local day, like 2026-11-21")] = ""
     until: LastDay = ""
     limit: Limit = FOUND
     page: Page = 1
+
+
+class ListThreads(msgspec.Struct):
+    """List what several screenshots are about together: orders and their parcels, trips, bookings and bills,
+    with the present state of each, and the line that says it. Use it for "where is my parcel" and "is it
+    paid". What is not over comes first.
+    """
+
+    type: Annotated[str, about("Only this type; a parcel may be one of an order", list(joins.STATES))] = ""
+    text: Annotated[str, about("Words or the number that one of its screenshots must have")] = ""
+    limit: Limit = FOUND
 
 
 class WebSearch(msgspec.Struct):

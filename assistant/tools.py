@@ -31,6 +31,7 @@ import net
 import photos
 import records
 import search
+import threads
 from assistant import mcp, mcp_servers, offers, web_search
 from assistant.arguments import (
     DAY,
@@ -38,6 +39,7 @@ from assistant.arguments import (
     Agenda,
     GetScreenshot,
     ListRecords,
+    ListThreads,
     SaveMemory,
     SearchKnowledgeBase,
     WebSearch,
@@ -58,7 +60,7 @@ from engines.records import TYPES, Record
 from errors import BadInput, NotFound, SnaploreError, Unavailable
 from models import McpServer, Photo, Shown
 from queries import candidates
-from rules import questions
+from rules import joins, questions
 from settings import Settings
 from text import cut, one_line
 
@@ -73,6 +75,7 @@ MOST_LEAVING = 40  # calls of a turn that are judged together
 LIST_SECONDS = 5.0  # that a turn waits for the lists of tools
 CALL_SECONDS = 30.0  # for one call of an MCP tool
 
+AHEAD = "ahead"  # of records: from now on
 FEW = 5  # with fewer, those that are closest in meaning are added
 WEB_RESULTS = 5
 
@@ -205,6 +208,7 @@ class Toolbox:
             "get_screenshot": _built_in(GetScreenshot, self._screenshot),
             "agenda": _built_in(Agenda, self._agenda),
             "list_records": _built_in(ListRecords, self._list_records),
+            "list_threads": _built_in(ListThreads, self._list_threads),
             "web_search": _built_in(WebSearch, self._web_search)._replace(
                 host=web_search.hosts(self._settings)
             ),
@@ -386,8 +390,12 @@ class Toolbox:
 
     def _list_records(self, arguments: ListRecords) -> dict[str, Any]:
         since, until = (day(name, getattr(arguments, name)) for name in ("since", "until"))
-        if arguments.period:
-            since, until = span(arguments.period, local_time(self._clock()).date())
+        now = local_time(self._clock())
+        is_ahead = arguments.period == AHEAD
+        if is_ahead:
+            since = now.date()
+        elif arguments.period:
+            since, until = span(arguments.period, now.date())
         types = {name.casefold(): name for name in TYPES}
         wanted = records.Wanted(
             [types.get(arguments.type.casefold(), arguments.type)] if arguments.type else [],
@@ -397,8 +405,18 @@ class Toolbox:
         )
         with database.scope():
             total, found, sums = records.listed(
-                wanted, arguments.page, max(1, min(MOST_FOUND, arguments.limit)), guarded=self._gated
+                wanted,
+                arguments.page,
+                max(1, min(MOST_FOUND, arguments.limit)),
+                guarded=self._gated,
+                soonest=is_ahead,
             )
+            if is_ahead:
+                present = now.isoformat(timespec="minutes")
+                found = sorted(
+                    (one for one in found if not records.is_over(one.record, present)),
+                    key=lambda one: records.day_of(one.record) or one.day,
+                )
             lines = [records.fact(msgspec.to_builtins(one.record)) for one in found]
         results = [
             {
@@ -413,6 +431,43 @@ class Toolbox:
         ]
         totals = [{"currency": one.currency, "value": f"{one.value:f}", "count": one.records} for one in sums]
         return {"total": total, "sums": totals, "results": results}
+
+    def _list_threads(self, arguments: ListThreads) -> dict[str, Any]:
+        now, limit = self._clock(), max(1, min(MOST_FOUND, arguments.limit))
+        kind = one_of("type", arguments.type, list(joins.STATES)) or ""
+        types = [kind, "order"] if kind == "parcel" else [kind] if kind else []
+        with database.scope():
+            if arguments.text:
+                wanted = records.Wanted(text=arguments.text)
+                _, said, _ = records.listed(wanted, 1, MOST_FOUND, guarded=self._gated)
+                known = dict.fromkeys(threads.of([one.photo_id for one in said]).values())
+                found = [threads.get(one, now=now) for one in known]
+                found = [one for one in found if not types or one.type in types]
+            else:
+                found = threads.listed(types, "", 1, MOST_FOUND, now=now)[1]
+            rows = _rows([one.said_on for one in found])
+            results = [self._thread(one, rows[one.said_on]) for one in found if one.said_on in rows]
+        results.sort(key=lambda one: not one.get("is_open"))
+        return {"total": len(results), "results": results[:limit]}
+
+    def _thread(self, thread: threads.Thread, row: Shown) -> dict[str, Any]:
+        lines = row.visible_text.split("\n")
+        said = lines[thread.line] if thread.line is not None and thread.line < len(lines) else ""
+        result = {
+            "id": thread.said_on,
+            "title": thread.title,
+            "snippet": _line(said, MAX_SNIPPET),
+            "type": thread.type,
+            "state": thread.state,
+            "is_open": thread.is_open,
+            "screenshot": row.title or row.summary,
+            "taken": iso(row.photo.original_timestamp),
+            "device_id": row.device_id,
+            **({"next": thread.next._asdict()} if thread.next else {}),
+        }
+        if self._gated and thread.sensitive:
+            return {"id": thread.said_on, "title": gate.TITLE, "snippet": ""}
+        return self._let_out(row, result)
 
     def _web_search(self, arguments: WebSearch) -> dict[str, Any]:
         found = web_search.search(arguments.query, self._settings, most=WEB_RESULTS)

@@ -91,7 +91,7 @@ class Transcript(NamedTuple):
 
 
 # The tools whose results are screenshots. What others answer came from outside.
-SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda", "list_records")
+SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda", "list_records", "list_threads")
 
 
 def held_back(turn: Sequence[Message | Earlier], marks: gate.Marks | None = None) -> set[int]:

@@ -34,6 +34,8 @@ def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | 
     for record in records:
         fields = {field.name: field for field in record.fields}
         of_type = [name for name in named if name in TYPES[record.type].fields]
+        # "Which gate does it leave from": the gate is asked for.
+        of_type = [name for name in of_type if _is_pointed_at(asked, name)] or of_type
         if of_type:
             longest = max(named[name] for name in of_type)
             found = [fields[name] for name in of_type if named[name] == longest and name in fields]
@@ -55,6 +57,14 @@ def names(record: Record) -> str:
 def types_in(asked: Question) -> list[str]:
     """The types of records that a question names."""
     return list(questions.names_of(questions.TYPES, asked.text))
+
+
+def _is_pointed_at(asked: Question, field: str) -> bool:
+    return any(
+        f"{word} {name}" in asked.text
+        for name in questions.all_names(questions.FIELDS[field])
+        for word in ("which", "what")
+    )
 
 
 def _is_wished(asked: Question, record: Record, field: Field) -> bool:

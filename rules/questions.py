@@ -28,6 +28,7 @@ _QUESTION_WORDS |= wordlists.words(_TABLE["sum"])
 # What people call the fields and the types of records.
 FIELDS: dict[str, str] = _TABLE["fields"]
 TYPES: dict[str, str] = _TABLE["types"]
+THREADS: dict[str, str] = _TABLE["threads"]
 _CHINESE_FIELDS = frozenset(name for names in FIELDS.values() for name in names.partition("|")[2].split())
 _WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
 
@@ -39,6 +40,10 @@ _CHINESE_BEFORE, _CHINESE_BEHIND = _TABLE["chinese_before"], _TABLE["chinese_beh
 _CHINESE_VERBS: str = _TABLE["chinese_verbs"]
 _CHINESE_KINDS: list[str] = _TABLE["chinese_things"].split()
 _CHINESE_FOLLOWING = re.compile("^(?:那|它|他|她|这|还|然后)|(?:它|那个|这个)")
+_IS_PAID = re.compile(r"^(?:is|are|was|were|has|have) .*\bpaid\b")
+_LATER = re.compile(r"\bnext (?:week|month|year)\b|下一?个?(?:星期|礼拜|周|月)")
+_CODE = re.compile(r"(?=[A-Za-z0-9-]*\d)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+LEAST_CODE = 5  # characters of a number that names an order or a parcel
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 _WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
@@ -179,6 +184,29 @@ def names_one(text: str, words: str, chinese: str = "") -> bool:
 def wants_sum(asked: Question) -> bool:
     """Whether the sum of several amounts is asked for."""
     return asked.wish == "amount" and names_one(asked.text, _TABLE["sum"], _TABLE["sum_chinese"])
+
+
+def thread_of(asked: Question) -> str:
+    """The type of the order, parcel or bill whose state is asked for; "" where none is."""
+    is_wished = asked.wish in ("", "where") or _IS_PAID.search(asked.text) is not None
+    if not is_wished or "state" not in names_of(_TABLE["asks"], asked.text):
+        return ""
+    return next(iter(names_of(THREADS, asked.text)), "")
+
+
+def wants_next(asked: Question) -> bool:
+    """Whether the next one of several to come is asked for."""
+    return "next" in names_of(_TABLE["asks"], _LATER.sub("", asked.text))
+
+
+def names_in(asked: Question) -> list[str]:
+    """The words of a question about something that goes on by which that is known: its number, else all that
+    say neither what it is nor what is asked.
+    """
+    if codes := [code for code in _CODE.findall(asked.text) if len(code) >= LEAST_CODE]:
+        return codes
+    tables = (THREADS, TYPES, FIELDS, _TABLE["asks"])
+    return [word for word in asked.wanted if not any(names_of(table, _plain(word)) for table in tables)]
 
 
 def wants_entries(asked: Question) -> bool:

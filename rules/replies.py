@@ -22,7 +22,7 @@ from rules.questions import Question
 from text import one_line, shortened
 
 SEARCH, READ, SAVE, AGENDA = "search_knowledge_base", "get_screenshot", "save_memory", "agenda"
-RECORDS = "list_records"
+RECORDS, THREADS = "list_records", "list_threads"
 Call = dict[str, Any]  # of a tool, as the protocol has it
 
 MAX_SINGLE = 4  # words that are searched for one by one
@@ -85,6 +85,16 @@ def reply(
             return Reply(calls=[_call(SEARCH, since=since, limit=MOST_TAKEN)])
         return Reply(_taken_text(answers[-1], texts))
     left_out = _named_before(messages[:place]) if asked.is_other else set()
+    started = _started(asked, _earlier(messages[:place])) if not pictures else None
+    if started is not None and {RECORDS, THREADS} <= offered:
+        own = left_out if started is not asked else set()
+        if not answers:
+            return Reply(calls=[_step(started)])
+        if answers[-1].get("tool") in (RECORDS, THREADS) and len(answers) == 1:
+            told = _progress(started, answers[0], texts, own) or _coming(started, answers[0], texts, own)
+            if told is not None:
+                return told
+        answers = answers[1:]
     if SEARCH in offered and not pictures:
         if not answers:
             return Reply(calls=_searches(asked, question) + (_listings(asked) if RECORDS in offered else []))
@@ -150,6 +160,75 @@ def _listings(asked: Question) -> list[Call]:
         arguments["text"] = " ".join(word for word in asked.wanted if not questions.span_of(f"in {word}"))
     given = {name: value for name, value in arguments.items() if value}
     return [_call(RECORDS, limit=SHOWN, **given)]
+
+
+def _started(asked: Question, earlier: list[str]) -> Question | None:
+    """The question about what is under way or comes next: this one, or the one that it goes on about."""
+    for one in [asked, *(questions.understand(text) for text in reversed(earlier) if asked.is_other)]:
+        if questions.thread_of(one) or (questions.wants_next(one) and facts.types_in(one)):
+            return one
+    return None
+
+
+def _step(asked: Question) -> Call:
+    """The call that answers such a question."""
+    if kind := questions.thread_of(asked):
+        text = " ".join(questions.names_in(asked))
+        return _call(THREADS, type=kind, **({"text": text} if text else {}))
+    return _call(RECORDS, type=facts.types_in(asked)[0], period="ahead", limit=MOST_TAKEN)
+
+
+def _progress(
+    asked: Question, answer: dict[str, Any], texts: dict[str, str], left_out: set[int]
+) -> Reply | None:
+    """How far orders, parcels and bills are; None where there is none. Of what is over only the newest."""
+    states = wordlists.table("news")["zh" if asked.is_chinese else "en"]
+    found = [
+        one for one in _of_tool(answer, THREADS) if one["id"] not in left_out and one.get("state") in states
+    ]
+    if not found:
+        return None
+    shown = [one for one in found if one["is_open"]][:SHOWN] or found[:1]
+    said = [states["title"].format(name=one["title"], state=states[one["state"]]) for one in shown]
+    sources = [
+        Source(one["id"], text, list(filter(None, [one["snippet"]])))
+        for one, text in zip(shown, said, strict=True)
+    ]
+    names = [_name({**one, "title": one["screenshot"]}, texts) for one in shown]
+    if len(shown) > 1:
+        lines = [f"- {name}: **{text}**" for name, text in zip(names, said, strict=True)]
+        return Reply("\n".join([texts["several"], "", *lines]), [], sources)
+    quoted = f"> {shown[0]['snippet']}" if shown[0]["snippet"] else ""
+    return Reply(
+        "\n\n".join(filter(None, [f"**{said[0]}**", texts["on"].format(name=names[0]), quoted])), [], sources
+    )
+
+
+def _coming(
+    asked: Question, answer: dict[str, Any], texts: dict[str, str], left_out: set[int]
+) -> Reply | None:
+    """The next record of those that are to come; None where there is none. `left_out` are screenshots of one
+    that is not asked for, which others may be of, too.
+    """
+    results = _of_tool(answer, RECORDS)
+    before = {one["title"] for one in results if one["id"] in left_out}
+    one = next((one for one in results if one["title"] not in before), None)
+    records = _records_of(one) if one is not None else []
+    if one is None or not records:
+        return None
+    language = "zh" if asked.is_chinese else "en"
+    fact = facts.answer(asked, records, language)
+    is_field = fact is not None and fact.worth == facts.NAMED and fact.field != "number"
+    value = fact.value if fact is not None and is_field else templates.line(records[0], language)
+    name = fact.field if fact is not None else ""
+    words = [field.text for record in records for field in record.fields if field.name == name][:1]
+    source = Source(one["id"], value, words, records[0].type, name)
+    parts = [
+        f"**{value}**",
+        texts["on"].format(name=_name(one, texts)),
+        *(f"> {one_line(text)}" for text in words),
+    ]
+    return Reply("\n\n".join(parts), [], [source])
 
 
 def _named_before(messages: list[dict[str, Any]]) -> set[int]:

@@ -30,7 +30,15 @@ from tests.support.drawing import draw
 from tests.support.service import together
 from text import CUT_MARK
 
-TOOLS = {"search_knowledge_base", "get_screenshot", "agenda", "list_records", "web_search", "save_memory"}
+TOOLS = {
+    "search_knowledge_base",
+    "get_screenshot",
+    "agenda",
+    "list_records",
+    "list_threads",
+    "web_search",
+    "save_memory",
+}
 
 
 @pytest.fixture

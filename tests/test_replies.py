@@ -1,6 +1,7 @@
 """What the chat answers without a model: the lines that answer a question, or that nothing was found."""
 
 import re
+from datetime import timedelta
 
 import pytest
 
@@ -12,7 +13,7 @@ from engines.records import Field, Record, checked
 from models import Analysis
 from rules import questions
 from tests.support.client import Client
-from tests.support.library import Library
+from tests.support.library import NOW, Library
 
 SCREENS = {
     "flight": (
@@ -104,6 +105,66 @@ def record(kind, fields):
     return checked(Record(kind, texts))
 
 
+# What is under way, in years to come.
+UNDER_WAY = {
+    "ordered": (
+        "Harbor Books\nOrder number 302-7741902-118\nThank you for your order",
+        "Receipt",
+        {"seller": "Harbor Books", "total": ("23.80", "EUR"), "orderNumber": "302-7741902-118"},
+    ),
+    "sent": (
+        "Harbor Books\nOrder 302-7741902-118\nOut for delivery\nJD0147700012345",
+        "ParcelDelivery",
+        {"carrier": "DHL", "orderNumber": "302-7741902-118", "trackingNumber": "JD0147700012345"},
+    ),
+    "locker": (
+        "顺丰速运\nSF1029384756\n快件已签收",
+        "ParcelDelivery",
+        {"carrier": "顺丰速运", "trackingNumber": "SF1029384756"},
+    ),
+    "water": (
+        "City Water\nAmount due 48.10\n1 Dec 2090",
+        "Invoice",
+        {"provider": "City Water", "totalPaymentDue": ("48.10", "EUR"), "paymentDueDate": "2090-12-01"},
+    ),
+    "later": (
+        "NW 482\nBergen Hamburg\nDeparture 4 Dec 2091 07:10",
+        "FlightReservation",
+        {"number": "NW482", "from": "Bergen", "to": "Hamburg", "departureTime": "2091-12-04T07:10"},
+    ),
+    "sooner": (
+        "NW 77\nHamburg Bergen\nDeparture 2 Dec 2091 18:20\nGate C12",
+        "FlightReservation",
+        {
+            "number": "NW77", "from": "Hamburg", "to": "Bergen", "departureTime": "2091-12-02T18:20",
+            "gate": "C12",
+        },
+    ),
+    "sooner again": (
+        "NW 77\nHamburg Bergen\nDeparture 2 Dec 2091 18:20\nSeat 14A",
+        "FlightReservation",
+        {"number": "NW77", "from": "Hamburg", "to": "Bergen", "departureTime": "2091-12-02T18:20"},
+    ),
+    "past": (
+        "NW 12\nDeparture 2 Dec 2019 18:20",
+        "FlightReservation",
+        {"number": "NW12", "from": "Hamburg", "to": "Oslo", "departureTime": "2019-12-02T18:20"},
+    ),
+    "train": (
+        "G7\n上海虹桥 北京南\n2091年11月20日 08:12 开",
+        "TrainReservation",
+        {"number": "G7", "from": "上海虹桥", "to": "北京南", "departureTime": "2091-11-20T08:12"},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def under_way(tmp_path):
+    """As `asked`, about what is under way."""
+    library = Library(tmp_path / "data")
+    yield from asking(library, filed(library, UNDER_WAY))
+
+
 @pytest.fixture
 def asked(tmp_path):
     """`asked(question, conversation_id)`: the answer, the screenshots that it names, the conversation."""
@@ -112,14 +173,24 @@ def asked(tmp_path):
         library.add(text, app_name=app, summary=text.split("\n")[0]): name
         for name, (text, app) in SCREENS.items()
     }
-    for name, (text, kind, fields) in RECORDS.items():
-        photo_id = library.add(text)
+    yield from asking(library, names | filed(library, RECORDS))
+
+
+def filed(library, screens):
+    """The names by id of these screens, stored with their records, taken an hour after the one before."""
+    names = {}
+    for number, (name, (text, kind, fields)) in enumerate(screens.items()):
+        photo_id = library.add(text, taken=NOW + number * timedelta(hours=1))
         names[photo_id] = name
         if kind:
             with database.scope(), db.atomic():
                 stored = records.encoded([record(kind, fields)])
                 Analysis.update(records=stored).where(Analysis.photo == photo_id).execute()
                 records.file([photo_id])
+    return names
+
+
+def asking(library, names):
     client = Client(create_app(library.settings))
 
     def ask(question, conversation_id=""):
@@ -350,3 +421,72 @@ def test_a_question_about_everything_that_was_saved_names_its_time(question, sin
 def test_the_value_of_a_label_stands_alone(asked, question, value):
     content, _, _ = asked(question)
     assert value in content.split("\n\n")[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "value"),
+    [
+        ("Where is my parcel?", "sent", "out for delivery"),
+        ("包裹到哪了？", "sent", "派送中"),
+        ("What is the state of order 302-7741902-118?", "sent", "out for delivery"),
+        ("订单302-7741902-118到哪了？", "sent", "派送中"),
+        ("Has my order from Harbor Books shipped?", "sent", "out for delivery"),
+        ("顺丰的包裹到了吗？", "locker", "已送达"),
+        ("Is the water bill paid?", "water", "due"),
+        ("City Water 的账单付了吗？", "water", "待付款"),
+    ],
+)
+def test_the_state_of_what_is_under_way_stands_first_with_the_line_that_says_it(
+    under_way, question, name, value
+):
+    content, cited, _ = under_way(question)
+    assert cited == [name], content
+    assert content.startswith("**")
+    assert value in content.splitlines()[0]
+    if name == "sent":
+        assert content.endswith("> Out for delivery")
+
+
+def test_what_is_not_under_way_is_looked_for_as_before(under_way):
+    for question in ("Where is my parcel from Red Market?", "绿色商店的包裹到哪了？"):
+        content, cited, _ = under_way(question)
+        assert cited == [], content
+
+
+@pytest.mark.parametrize(
+    ("question", "value", "follow_up", "other"),
+    [
+        ("Which flight is next?", "NW 77", "And the other one?", "NW 482"),
+        ("我的下一个航班是哪个？", "NW 77", "另一个呢？", "NW 482"),
+    ],
+)
+def test_the_next_of_several_is_the_soonest_and_the_other_one_is_another(
+    under_way, question, value, follow_up, other
+):
+    content, _, conversation = under_way(question)
+    assert value in content.splitlines()[0]
+    content, cited, _ = under_way(follow_up, conversation)
+    assert cited == ["later"]
+    assert other in content.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "value"),
+    [
+        ("Which train is next?", "G7"),
+        ("下一班火车是几点？", "08:12"),
+        ("Which gate does my next flight leave from?", "C12"),
+        ("When is my next flight?", "2 Dec"),
+    ],
+)
+def test_what_is_asked_of_the_next_one_stands_first(under_way, question, value):
+    content, _, _ = under_way(question)
+    assert value in content.splitlines()[0], content
+
+
+def test_the_other_parcel_is_another_one(under_way):
+    _, cited, conversation = under_way("Where is my parcel?")
+    assert cited == ["sent"]
+    content, cited, _ = under_way("and the other one?", conversation)
+    assert cited == ["locker"]
+    assert "delivered" in content

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 
 import database
+import gate
 import memory
 import records
 from assistant import mcp_servers, offers, tools, web_search
@@ -23,7 +24,15 @@ from tests.support.properties import at_least
 
 NOW = datetime(2026, 11, 21, 12)
 DAY = timedelta(days=1)
-BUILT_IN = ["search_knowledge_base", "get_screenshot", "agenda", "list_records", "web_search", "save_memory"]
+BUILT_IN = [
+    "search_knowledge_base",
+    "get_screenshot",
+    "agenda",
+    "list_records",
+    "list_threads",
+    "web_search",
+    "save_memory",
+]
 
 
 @pytest.fixture
@@ -163,6 +172,41 @@ def test_records_are_listed_with_their_exact_sums(toolbox, library):
     assert answer["results"][0]["records"][0]["fields"][0]["value"] == "Green Market"
     assert before in ids(call(toolbox(), "list_records", text="green", period="2025"))
     assert ids(call(toolbox(), "list_records", since="2026-11-03", until="2026-11-19", text="green")) == []
+
+
+def test_what_is_to_come_is_listed_with_the_soonest_first(toolbox, library):
+    flights = [
+        add_record(library, "FlightReservation", number=f"NW48{n}", departureTime=f"{year}-12-04T07:10")
+        for n, year in enumerate((2091, 2090, 2019))
+    ]
+    answer = call(toolbox(), "list_records", type="FlightReservation", period="ahead")
+    assert ids(answer) == [flights[1], flights[0]]
+
+
+def test_what_is_under_way_is_listed_with_its_state_and_line(toolbox, library):
+    card = "Card number 4532 0151 1283 0366"
+    parcels = {
+        text: add_record(library, "ParcelDelivery", trackingNumber=number, carrier=carrier, status=text)
+        for text, number, carrier in (
+            ("Out for delivery", "JD014600001", "DHL"),
+            ("Delivered", "1Z999AA10123456784", "UPS"),
+            (f"In transit {card}", "JD014600009", "GLS"),
+        )
+    }
+    with database.scope(), db.atomic():
+        gate.mark_older()
+    results = call(toolbox(), "list_threads", type="parcel")["results"]
+    assert {one["id"] for one in results} == set(parcels.values())
+    assert [one["is_open"] for one in results] == [True, True, False]
+    answer = call(toolbox(), "list_threads", text="jd014600001")
+    assert ids(answer) == [parcels["Out for delivery"]]
+    assert (answer["results"][0]["state"], answer["results"][0]["type"]) == ("out_for_delivery", "parcel")
+    assert ids(call(toolbox(), "list_threads", type="bill")) == []
+    assert error(call(toolbox(), "list_threads", type="parrot")).startswith("type:")
+    seen = json.dumps(call(toolbox(gated=True), "list_threads"))
+    assert "4532" not in seen
+    assert "JD014600009" not in seen
+    assert "out_for_delivery" in seen
 
 
 @pytest.mark.parametrize(
@@ -793,7 +837,7 @@ def test_no_more_tools_are_offered_than_a_provider_accepts(toolbox, register, ca
 
     assert len(offered) == 128
     assert offered[len(BUILT_IN) + 89 : len(BUILT_IN) + 91] == ["mcp__one__a89", "mcp__two__b0"]
-    assert "b32 is the first that is left out" in caplog.text
+    assert "b31 is the first that is left out" in caplog.text
 
 
 def test_no_more_servers_are_asked_than_there_are_threads(toolbox, register, monkeypatch, caplog):
@@ -817,7 +861,7 @@ def test_tools_take_a_limited_part_of_the_context(toolbox, register):
         register("two", second)
         offered = toolbox().offered
 
-    assert 30 < len(offered) < 40
+    assert 24 < len(offered) - len(BUILT_IN) < 34
     assert len(json.dumps(offered[len(BUILT_IN) :])) < 70_000
 
 
