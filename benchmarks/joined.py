@@ -10,18 +10,27 @@ import argparse
 import itertools
 import random
 import tempfile
+import time
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 import database
 import records
 import threads
+from benchmarks import seed
+from benchmarks.figures import Figure
 from benchmarks.sheet_layouts import JUDGING, TUNING
 from benchmarks.sheets import LANGUAGES, TAKEN, Fact, Sheet, facts, sheet, sheets
+from benchmarks.timing import in_turns, p50, p95
+from clock import utc_now
 from database import db
-from engines.records import Record
-from models import Analysis
+from engines.records import Field, Record
+from models import Analysis, Photo
+from rules import joins
 from rules.judge import judge
 from tests.support.library import Library
 
@@ -152,6 +161,118 @@ def _pairs(groups: dict[int, int]) -> set[tuple[int, int]]:
 def _said(one: Sheet, found: list[Record]) -> str:
     read = [{field.name: field.value for field in record.fields} for record in found]
     return f"{one.name} {one.fields} -> {[record.type for record in found]} {read}"
+
+
+# ------------------------------------------------------------------------------------------------------ speed
+
+EACH = 3  # screenshots of a thread
+BETWEEN = timedelta(minutes=10)  # two screenshots: 100,000 are of two years
+MS = 1_000
+
+
+def joining(folders: seed.Folders) -> Iterator[Figure]:
+    """Joining one more screenshot to its thread, where each of the others has a record of its own, and the
+    list of open threads. Rows are written directly, without texts and files.
+    """
+    count = 10 * folders.rounds
+    database.open_store(folders.empty("threads"))
+    with database.scope():
+        with db.atomic():
+            _write(folders.size, folders.size - count)
+        new = iter(range(folders.size - count + 1, folders.size + 1))
+        spent: list[float] = []
+        seconds = in_turns({"join": lambda: _join(next(new), spent), "list": _list}, count)
+        (wrong,) = db.execute_sql(
+            "SELECT COUNT(*) FROM thread_traces WHERE photo_id > ? AND thread_id IS NULL",
+            (folders.size - count,),
+        ).fetchone()
+        if wrong:
+            raise RuntimeError(f"{wrong} of {count} screenshots joined no thread")
+    database.close_store()
+    what = "joining one more screenshot to its thread"
+    yield Figure(what=f"{what}, p50", measured=p50(seconds["join"]) * MS, unit="ms", at_most=50)
+    yield Figure(what=f"{what}, p95", measured=p95(seconds["join"]) * MS, unit="ms")
+    yield Figure(what=f"{what}, its processor time, p95", measured=p95(spent) * MS, unit="ms", at_most=50)
+    yield Figure(what="list of 20 open threads, p50", measured=p50(seconds["list"]) * MS, unit="ms")
+
+
+def _write(photos: int, count: int) -> None:
+    """So many photos; for the first `count` a record each, their traces, and their threads."""
+    last = utc_now()
+    for photo_id in range(1, photos + 1):
+        moment = last - (photos - photo_id) * BETWEEN
+        Photo.insert(
+            id=photo_id, device_id="pixel", filename="a.png", original_path=f"o{photo_id}",
+            thumbnail_path=f"t{photo_id}", mime_type="image/png", file_size=1, width=1, height=1,
+            original_timestamp=moment, created_at=moment, sha256=b"", key_generation=1,
+        ).execute()  # fmt: skip
+        Analysis.insert(
+            photo=photo_id, device_id="pixel", status="done", created_at=moment, due_at=moment
+        ).execute()
+    for photo_id in range(1, count + 1):
+        record, taken = _record(photo_id), f"{last - (photos - photo_id) * BETWEEN:%Y-%m-%d %H:%M:%S}"
+        trace = joins.trace(record, (), taken[:10])
+        assert trace is not None
+        thread_id = photo_id // EACH + 1
+        if trace.keys and photo_id % EACH == 0:
+            kind = joins.THINGS[record.type]
+            db.execute_sql(
+                "INSERT INTO threads (id, type, state, photos, first_at, last_at, ends_at, said_photo_id)"
+                " VALUES (?, ?, '', ?, ?, ?, ?, ?)",
+                (thread_id, kind, EACH, taken, taken, trace.ends_at, photo_id),
+            )
+        stored = records.encoded([record])
+        db.execute_sql("UPDATE analyses SET records = ? WHERE photo_id = ?", (stored, photo_id))
+        db.execute_sql(
+            "INSERT INTO thread_traces VALUES (?, 0, ?, ?, ?, ?, ?)",
+            (
+                photo_id,
+                thread_id if trace.keys and photo_id >= EACH else None,
+                taken,
+                msgspec.json.encode(trace).decode(),
+                trace.amount if trace.type in joins.PAYMENTS else "",
+                trace.day,
+            ),
+        )
+        for key in trace.keys:
+            db.execute_sql("INSERT INTO thread_keys VALUES (?, ?, 0)", (key, photo_id))
+
+
+def _record(photo_id: int) -> Record:
+    """What a photo says; every `EACH` in a row say the same. Receipts, which have no number, have one of a
+    thousand amounts; the tables are of a year's evenings.
+    """
+    number = photo_id // EACH
+    amount, day = {"value": f"{number % 1000}.90", "currency": "EUR"}, f"2026-12-{number % 28 + 1:02}"
+    fields: dict[str, object]
+    kind, fields = (
+        ("ParcelDelivery", {"carrier": "DHL", "trackingNumber": f"JD01{number:09}"}),
+        ("FlightReservation", {"number": f"NW{number % 9000}", "departureTime": f"{day}T07:10"}),
+        ("Invoice", {"provider": f"City Water {number}", "totalPaymentDue": amount, "paymentDueDate": day}),
+        ("Receipt", {"seller": f"Shop {number % 50}", "total": amount, "date": day}),
+        (
+            "FoodEstablishmentReservation",
+            {"name": f"Table {number}", "startTime": f"2026-{number % 12 + 1:02}-{number % 28 + 1:02}T19:00"},
+        ),
+    )[number % 5]
+    return Record(kind, [Field(name, value) for name, value in fields.items()])
+
+
+def _join(photo_id: int, spent: list[float]) -> None:
+    """File a further screenshot of a thing that others are of."""
+    begun = time.thread_time()
+    other = photo_id // 2
+    while other // EACH % 5 == 3:  # a receipt without a number is no thread
+        other += EACH
+    columns = {"records": records.encoded([_record(other)])}
+    with db.atomic():
+        Analysis.update(columns).where(Analysis.photo == photo_id).execute()
+        records.file([photo_id])
+    spent.append(time.thread_time() - begun)
+
+
+def _list() -> None:
+    threads.listed((), "open", 1, 20, now=utc_now())
 
 
 def main() -> None:

@@ -34,6 +34,7 @@ from assistant import chat, openings
 from benchmarks import floors, material, seed
 from benchmarks.figures import Figure
 from benchmarks.found import finding
+from benchmarks.joined import joining
 from benchmarks.service import API_KEY, MemoryWatch, PauseWatch, Service, upload_form
 from benchmarks.timing import in_turns, p50, p95, side_by_side
 from clock import iso, utc_now
@@ -556,6 +557,7 @@ GROUPS = {
     "upload": uploading,
     "burst": uploading_analysed,
     "found": finding,
+    "threads": joining,
     "memory": uploading_large,
     "ocr": local_reading,
 }
