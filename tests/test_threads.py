@@ -11,12 +11,14 @@ import database
 import gate
 import records
 import threads
+from app import create_app
 from curation import news
 from database import db
 from engines.records import TYPES, Field, Record, checked
 from models import Analysis
 from models import Thread as Row
 from rules import joins
+from tests.support.client import Client
 from tests.support.library import NOW, Library
 
 DAY = timedelta(days=1)
@@ -434,6 +436,21 @@ def test_a_note_tells_each_change_of_state_once(client, settings, library):
     client.post(f"/api/photos/{second}/trash")
     client.post(f"/api/photos/{second}/restore")
     assert news.write(settings, now=at) == []
+
+
+def test_what_a_folder_of_the_version_before_has_is_no_news(client, settings, library):
+    parcels(client, library, "In transit", "Out for delivery")
+    with database.scope():
+        db.execute_sql("ALTER TABLE threads DROP COLUMN told")
+        db.execute_sql("DELETE FROM schema_migration WHERE name = '0044_told'")
+    database.close_store()
+
+    migrated = Client(create_app(settings))
+    (thread,) = listed(migrated)
+    assert (thread["state"], thread["count"]) == ("out_for_delivery", 2)
+    assert news.write(settings, now=NOW + DAY) == []
+    put(library, parcel(carrier="DHL", status="Delivered"), "Delivered", taken=NOW + DAY)
+    assert len(news.write(settings, now=NOW + DAY)) == 1
 
 
 def test_no_note_tells_what_is_old_the_same_or_sensitive(client, settings, library):
