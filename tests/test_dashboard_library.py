@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 from playwright.sync_api import expect
 
-from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers, settled
+from tests.support.browser import DESKTOP, PHONE, Dashboard, settled
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import PATIENCE, eventually
@@ -761,28 +761,6 @@ def test_a_phone_keeps_its_screen_for_the_pictures(dashboard):
     controls = page.locator(".library-head :is(button:not(.search-clear), select, input)")
     heights = controls.evaluate_all("(all) => all.map((control) => control.getBoundingClientRect().height)")
     assert min(heights) >= 40
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("theme", "size", "language"),
-    [("light", DESKTOP, "en"), ("dark", PHONE, "zh")],
-    ids=["light, desktop, English", "dark, phone, Chinese"],
-)
-def test_axe_finds_nothing_in_the_library(many, axe, theme, size, language):
-    addresses = {
-        "#/library": ".photo-card",
-        "#/library?q=book": ".result",
-        "#/library?q=zeppelin": ".empty",
-        "#/library?category=notification&time=week": ".photo-card",
-    }
-    page = many.open(theme=theme, size=size, language=language)
-    for address, element in addresses.items():
-        page.evaluate("(address) => (location.hash = address)", address)
-        expect(page.locator(element).first).to_be_visible()
-        settled(page, "!document.querySelector('.stale, .photo-waiting')")
-        assert barriers(page, axe) == [], address
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.slow

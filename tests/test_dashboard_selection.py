@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import PHONE, Dashboard, barriers, settled
+from tests.support.browser import PHONE, Dashboard, settled
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 from tests.support.service import eventually
@@ -382,19 +382,3 @@ def test_what_the_first_calls_have_done_can_be_undone_when_the_next_fails(many):
     page.get_by_role("alert").get_by_role("button", name="Undo").click()
     eventually(lambda: total(many) == MANY, "all are back")
     many.begin_anew()
-
-
-# --------------------------------------------------------------------------------------- everybody can use it
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [{"width": 1280, "height": 800}, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh", "dark")])
-def test_axe_finds_nothing_while_something_is_selected(few, axe, size, language, theme):
-    few.service.call("PATCH", "/api/photos/1", json={"kept": True})
-    page = library(few, size=size, language=language, theme=theme)
-    tile(page, 2).focus()
-    page.keyboard.press("x")
-    expect(page.locator(".selection-count")).to_be_visible()
-    assert barriers(page, axe) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from clock import local_time, to_epoch_ms, utc_now
-from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers
+from tests.support.browser import DESKTOP, PHONE, Dashboard
 from tests.support.drawing import draw
 
 pytestmark = pytest.mark.slow
@@ -96,7 +96,7 @@ def shown(page, photo):
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_what_is_open_is_a_list_of_cards_with_states(dashboard, axe, size):
+def test_what_is_open_is_a_list_of_cards_with_states(dashboard, size):
     page = dashboard.open("#/library", size=size)
     page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("menuitem", name="Orders and trips").click()
@@ -107,7 +107,6 @@ def test_what_is_open_is_a_list_of_cards_with_states(dashboard, axe, size):
     expect(card(page, "NW 482 Hamburg–Lisbon")).to_contain_text("Checked in")
     expect(card(page, "NW 482 Hamburg–Lisbon")).to_contain_text("Boarding")
     expect(card(page, "City Water €48.10")).to_contain_text("Due")
-    assert barriers(page, axe) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -123,7 +122,7 @@ def test_a_card_opens_what_says_the_state_and_the_keyboard_goes_through_the_thre
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_the_viewer_has_the_others_as_a_strip(dashboard, axe, size):
+def test_the_viewer_has_the_others_as_a_strip(dashboard, size):
     page = dashboard.open(f"#/photo/{dashboard.ids['order']}", size=size)
     strip = page.get_by_role("group", name="Screenshots of this order: 3")
     expect(strip).to_contain_text("Out for delivery")
@@ -132,7 +131,6 @@ def test_the_viewer_has_the_others_as_a_strip(dashboard, axe, size):
     strip.get_by_role("button", name="Picture 3 of 3").click()
     shown(page, dashboard.ids["today"])
     expect(strip.locator("[aria-current]")).to_have_attribute("title", "Picture 3 of 3")
-    assert barriers(page, axe) == []
 
 
 def test_a_screenshot_is_taken_out_and_put_back(dashboard):
@@ -147,12 +145,11 @@ def test_a_screenshot_is_taken_out_and_put_back(dashboard):
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE])
-def test_a_trip_is_one_row_of_the_agenda_with_its_times(dashboard, axe, size):
+def test_a_trip_is_one_row_of_the_agenda_with_its_times(dashboard, size):
     page = dashboard.open("#/agenda", size=size)
     row = page.locator(".agenda-row", has_text="NW 482 Hamburg–Lisbon")
     expect(row).to_have_count(1)
     expect(row.locator(".agenda-times li")).to_have_text(["06:30 Boarding", "07:10 Departs", "09:55 Arrives"])
-    assert barriers(page, axe) == []
     row.get_by_role("button", name="Dismiss: NW 482 Hamburg–Lisbon").click()
     expect(row).to_have_count(0)
     assert not [one for one in dashboard.service.get("/api/agenda")["items"] if one["thread"]]

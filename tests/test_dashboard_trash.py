@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from clock import utc_now
-from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers, settled
+from tests.support.browser import Dashboard, settled
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import eventually
@@ -261,19 +261,3 @@ def test_what_is_deleted_soon_is_shown_and_one_of_it_is_kept(aged):
     expect(page.locator(".photo-card")).to_have_count(1)
     tile(page, second).click()
     shown(page, second)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh", "dark")])
-def test_axe_finds_nothing_and_both_languages_are_complete(aged, axe, size, language, theme):
-    trashed(aged, aged.ids[2])
-    page = aged.open("#/library", size=size, language=language, theme=theme)
-    expect(page.locator("#expiring-title")).to_be_visible()
-    assert barriers(page, axe) == []
-    for view in ("#/trash", "#/expiring", f"#/trashed/{aged.ids[2]}"):
-        page.evaluate("(hash) => { location.hash = hash }", view)
-        expect(page.locator(".view .photo-card").first).to_be_visible()
-        assert barriers(page, axe) == []
-        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    shown(page, aged.ids[2])

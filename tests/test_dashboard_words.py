@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.support.browser import DESKTOP, PHONE, Dashboard, barriers, settled
+from tests.support.browser import Dashboard, settled
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import eventually
@@ -200,20 +200,3 @@ def test_own_words_are_text_whatever_they_contain(dashboard):
     tag.press("Enter")
     expect(details(page).get_by_role("link", name="<b>bold")).to_be_visible()
     assert page.locator("img[src=x], .own-tags b").count() == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-@pytest.mark.parametrize(("language", "theme"), [("en", "light"), ("zh", "dark")])
-def test_axe_finds_nothing_among_own_words(dashboard, axe, size, language, theme):
-    own = {"title": "Mine", "note": "A note", "tags": ["one", "another tag"]}
-    dashboard.service.call("PATCH", f"/api/photos/{dashboard.id}", json=own)
-    page = opened(dashboard, size=size, language=language, theme=theme)
-    name = {"en": "Details", "zh": "详细信息"}[language]
-    if size is PHONE:
-        page.get_by_role("button", name=name, exact=True).click()
-    assert barriers(page, axe) == []
-    page.locator("[data-own=note]").click()
-    expect(page.locator(".own-input")).to_be_focused()
-    assert barriers(page, axe) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]

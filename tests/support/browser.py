@@ -31,7 +31,6 @@ AXE = "axe-core@4.11.1"
 NPM_PATIENCE = 60.0
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-SERIOUS = ("serious", "critical")
 KEY = "only-the-person-knows"
 # What is fetched while its photo goes to the trash may come too late on a busy machine; Chromium reports it.
 GONE = r"404 .*/api/photos/\d+(/(image|lines|opened|thumbnail))?\)"
@@ -197,17 +196,21 @@ class Dashboard:
             self._problems.append(f"request to another place: {url}")
 
 
-def barriers(page: Page, axe: str) -> list[str]:
-    """The serious accessibility problems that axe-core finds on the page: rule, help and elements of each."""
-    page.evaluate(axe)  # through the debugger, to which the page's policy does not apply
+def barriers(page: Page, axe: str, *, only: list[str] | None = None) -> list[str]:
+    """The accessibility problems that axe-core finds on the page, of all its rules or `only` of these: rule,
+    help and elements of each.
+    """
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe)  # through the debugger, to which the page's policy does not apply
     found = page.evaluate(
-        "axe.run(document, {resultTypes: ['violations']}).then((result) => result.violations)"
+        "(only) => axe.run(document, {resultTypes: ['violations'], ...(only && {runOnly: only})})"
+        ".then((result) => result.violations)",
+        only,
     )
     return [
         f"{violation['id']}: {violation['help']}: "
         + "; ".join(node["html"][:150] for node in violation["nodes"][:3])
         for violation in found
-        if violation["impact"] in SERIOUS
     ]
 
 

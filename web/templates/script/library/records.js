@@ -220,7 +220,7 @@ class RecordTable {
 
   /** @param {HTMLElement} anchor */
   #openExport(anchor) {
-    openMenu(document.body, anchor, {
+    openMenu(/** @type {HTMLElement} */ (anchor.closest("main")), anchor, {
       label: t("tables.export"),
       back: anchor,
       items: [

@@ -60,7 +60,8 @@ export class TimelineHeadings {
    * @param {Date} now
    */
   #wantDays(wanted, row, now) {
-    const { list, months } = this.layout;
+    const { list, months, isSparse } = this.layout;
+    const level = isSparse || !months[0]?.month ? "h2" : "h3"; // below that of its month, where months have headings
     for (let at = row.place; at < row.end;) {
       const photo = list.at(at);
       const day = photo && dayOf(photo);
@@ -71,7 +72,7 @@ export class TimelineHeadings {
         const x = this.layout.edges(at, row).left;
         const width = this.layout.edges(end - 1, row).right - x - 4;
         const y = Math.round(row.top) - DAY_LINE;
-        wanted.set(`${day} ${x} ${y} ${width}`, () => placed(dayHeading(day, now, width, x === 0), x, y));
+        wanted.set(`${day} ${x} ${y} ${width}`, () => placed(dayHeading(level, day, now, width, x === 0), x, y));
       }
       at = end;
     }
@@ -89,15 +90,16 @@ function placed(heading, x, y) {
 }
 
 /**
+ * @param {"h2" | "h3"} level
  * @param {string} day
  * @param {Date} now
  * @param {number} width px that it has
  * @param {boolean} isFirst in its row
  */
-function dayHeading(day, now, width, isFirst) {
+function dayHeading(level, day, now, width, isFirst) {
   const texts = [formatDay(day, now, "long"), formatDay(day, now, "short"), formatDay(day, now, "date")];
   const text = texts.find((each) => breadth(each) <= width) ?? texts[2];
-  return h("h3", { class: `timeline-day ${isFirst ? "first" : ""}`, title: texts[0], style: { width: `${width}px` }, text });
+  return h(level, { class: `timeline-day ${isFirst ? "first" : ""}`, title: texts[0], style: { width: `${width}px` }, text });
 }
 
 /**
