@@ -86,6 +86,21 @@ def test_a_stopped_service_is_told_of_once_and_tried_again_until_it_is_there(fur
     expect(page.locator(".unreachable")).to_have_count(0)
 
 
+@pytest.mark.slow
+def test_the_library_keeps_what_it_shows_while_the_server_is_away(furnished):
+    furnished.tolerate("ERR_FAILED")
+    page = furnished.open("#/library")
+    expect(page.locator(".photo-card").first).to_be_visible()
+    page.route("**/api/**", lambda route: route.abort())
+    page.locator("#search").fill("dinner")
+    away = page.get_by_role("heading", name="Can’t reach your server. Trying again…")
+    expect(away).to_have_count(1)
+    expect(page.locator(".photo-card").first).to_be_visible()
+    page.unroute("**/api/**")
+    expect(away).to_have_count(0)
+    expect(page.locator(".view-library .unreachable, .photo-card")).to_have_count(0)
+
+
 def test_a_key_that_is_no_longer_accepted_leads_to_the_sign_in_and_is_forgotten(furnished):
     furnished.tolerate(REFUSED)
     page = furnished.open()

@@ -72,7 +72,7 @@ export function asQuery({ q, app, category, intent, device, time, from, to }) {
   const operator = (/** @type {string} */ name, /** @type {string} */ value) =>
     value && `${name}:${/\s/.test(value) ? `"${value}"` : value}`;
   const range = time === "range" ? [operator("-before", from), operator("-after", to)] : [];
-  return [q.trim(), operator("app", app), operator("category", category), operator("intent", intent), operator("device", device), ...range]
+  return [q.trim(), operator("app", app), operator("type", category), operator("intent", intent), operator("device", device), ...range]
     .filter(Boolean)
     .join(" ");
 }

@@ -1,7 +1,7 @@
 // The library: search first, a row of chips, a strip with what is new, and then the pictures: all of them on a timeline, or the results of
 // a search. The first picture begins within 200 px.
 
-import { api, wasAborted } from "../base/api.js";
+import { api, ApiError, wasAborted } from "../base/api.js";
 import { hiddenPhotos } from "../base/deletion.js";
 import { UNFINISHED } from "../viewer/details.js";
 import { fail } from "../base/dialogs.js";
@@ -183,7 +183,7 @@ class LibraryView {
 
   #openMore() {
     const select = this.#shown?.select;
-    openMenu(document.body, this.#more, {
+    openMenu(this.container, this.#more, {
       label: t("library.more"),
       back: this.#more,
       items: [
@@ -266,10 +266,11 @@ class LibraryView {
       if (shown && isCurrent()) this.#shown = shown;
     } catch (error) {
       if (isCurrent() && !wasAborted(error)) {
-        fill(
-          this.#body,
-          failedState(error, () => (this.#ready = this.#show())),
-        );
+        for (const earlier of this.#body.querySelectorAll(":scope > .unreachable")) earlier.remove();
+        const failed = failedState(error, () => (this.#ready = this.#show()));
+        // While the server is away, what was shown before stays below.
+        if (this.#shown && error instanceof ApiError && error.status === 0) this.#body.prepend(failed);
+        else fill(this.#body, failed);
       }
     }
     if (!isCurrent()) return;

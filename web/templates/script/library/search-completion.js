@@ -7,7 +7,7 @@ import { formatNumber } from "../base/format.js";
 import { deviceLabel, t, term } from "../base/texts.js";
 
 const MOST_VALUES = 8;
-const NAMES = ["app", "tag", "device", "category", "intent", "type", "seller", "amount", "is", "has", "on", "before", "after"];
+const NAMES = ["app", "tag", "device", "type", "intent", "seller", "amount", "is", "has", "on", "before", "after"];
 const RECORD_TYPES = [
   "Receipt", "Invoice", "MoneyTransfer", "Subscription", "ParcelDelivery", "FlightReservation", "TrainReservation", "BusReservation",
   "LodgingReservation", "EventReservation", "FoodEstablishmentReservation", "Appointment", "OneTimeCode", "WifiNetwork", "Contact",
@@ -180,7 +180,7 @@ async function existing(name) {
   const named = (/** @type {string[]} */ values) =>
     values.map((value) => ({ value, label: t(`operators.${value}`), hint: `${name}:${value}` }));
   if (name === "is") return named(["kept", "sensitive", "unread"]);
-  if (name === "has") return named(["code", "link", "date", "amount"]);
+  if (name === "has") return [...named(["code", "link", "date"]), { value: "amount", label: t("entity.amount"), hint: "has:amount" }];
   if (name === "amount") return [">20", "<10", "10..50"].map((value) => ({ value, label: value }));
   if (name === "seller") return [];
   if (name === "type") {

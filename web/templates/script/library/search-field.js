@@ -6,7 +6,8 @@ import { debounced, go } from "../base/shell.js";
 import { t } from "../base/texts.js";
 
 const SEARCH_DELAY = 220; // ms after the last key
-const UNFINISHED_OPERATOR = /(?<!\S)[-－]?(?:app|tag|device|category|intent|is|has|on|before|after)[:：]["“]?$/i; // without its value
+// An operator without its value
+const UNFINISHED_OPERATOR = /(?<!\S)[-－]?(?:app|tag|device|category|intent|type|seller|amount|is|has|on|before|after)[:：]["“]?$/i;
 
 /**
  * @param {string} value
