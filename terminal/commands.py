@@ -301,7 +301,7 @@ def add(service: Service, files: tuple[Path, ...], device_id: str, dry_run: bool
 def _found(files: tuple[Path, ...]) -> Iterator[Path]:
     """The files, and the pictures in the folders among them, in the order of their names."""
     for file in files:
-        if not file.is_dir():
+        if not os.path.isdir(file):  # also of one that may not be looked at: its failure is said below
             yield file
             continue
         for folder, names, found in os.walk(file):

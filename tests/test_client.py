@@ -371,13 +371,15 @@ def test_a_busy_service_is_tried_again_and_other_files_go_on(server, run, tmp_pa
     server.answer("/api/photos/upload", {"id": 7, "dedup": False})
     (tmp_path / 'a".png').write_bytes(b"picture")
     os.mkfifo(tmp_path / "pipe.png")
-    ended = run("add", "--json", tmp_path / 'a".png', tmp_path / "pipe.png", tmp_path / "missing.png")
+    long = tmp_path / ("n" * 300)  # fails as a folder does that may not be read
+    ended = run("add", "--json", tmp_path / 'a".png', tmp_path / "pipe.png", tmp_path / "missing.png", long)
 
     assert ended.exit_code == 1
     assert [(result.get("id"), result.get("error")) for result in json.loads(ended.stdout)] == [
         (7, None),
         (None, "it is not a file"),
         (None, os.strerror(errno.ENOENT)),
+        (None, os.strerror(errno.ENAMETOOLONG)),
     ]
     assert waits == [2]
     assert len(server.requests) == 2
