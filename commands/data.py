@@ -3,7 +3,6 @@
 import contextlib
 import re
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -16,6 +15,7 @@ import devices
 from buckets.s3 import Bucket
 from clock import utc_now
 from commands import past
+from commands.pace import Pace, searchable
 from errors import SnaploreError
 from jobs import application, command, kept_for, listening
 from settings import MEGABYTE, NAME, S3_ADDRESS, START, Settings
@@ -23,7 +23,6 @@ from tls import addresses
 from upkeep import backup, check, dates, importing, libraries, offsite, progress, restore
 
 STOPPED = 130  # the exit code after Ctrl+C, as shells have it
-LOOKS_AGAIN = 1.0  # seconds between two looks at how much is searchable
 MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
 _LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
 
@@ -105,7 +104,7 @@ def _import_files(folder: Path, device_id: str, device_name: str) -> None:
         count = sum(1 for _ in importing.files(folder, leave_out=own))
         found = importing.files(folder, leave_out=own, failed=failed)
         with click.progressbar(
-            found, length=count, label=f"Importing {count} files", item_show_func=_Pace().shown
+            found, length=count, label=f"Importing {count} files", item_show_func=Pace().shown
         ) as bar:
             for file in bar:
                 try:
@@ -132,47 +131,12 @@ def _import_files(folder: Path, device_id: str, device_name: str) -> None:
         raise SystemExit(1)
 
 
-class _Pace:
-    """What an import shows behind its bar: its rate, and how much of everything stored is searchable."""
-
-    def __init__(self) -> None:
-        self._begun = self._looked_at = time.monotonic()
-        self._files = 0
-        self._searchable = ""
-
-    def shown(self, file: importing.File | None) -> str:
-        """For the bar, which calls this for each file."""
-        now = time.monotonic()
-        if file is not None:
-            self._files += 1
-            if now - self._looked_at >= LOOKS_AGAIN:
-                self._looked_at = now
-                self._searchable = f"; {_searchable()}"
-        return f"{self._files / max(now - self._begun, 0.001):.0f} files/s{self._searchable}"
-
-
-def _searchable() -> str:
-    """How many screenshots are searchable, and when all will be."""
-    with database.scope():
-        found = analysis.statistics(now=utc_now())
-    line = f"searchable: {found['searchable']:,} of {found['total_photos']:,}"
-    match found["seconds_left"]:
-        case None | 0:
-            return line
-        case seconds if seconds < 90:
-            return f"{line}, about a minute left"
-        case seconds if seconds < 5400:
-            return f"{line}, about {seconds / 60:.0f} minutes left"
-        case seconds:
-            return f"{line}, about {seconds / 3600:.0f} hours left"
-
-
 def _next_step(folder: Path, files: int, *, stored: int) -> None:
     """Tell a person what to do after an import."""
     settings = application().settings
     page = addresses.opened_here(listening())
     if stored:
-        click.echo(f"{_searchable().capitalize()}.")
+        click.echo(f"{searchable().capitalize()}.")
         click.echo(f"Next: the running service analyses them. If it is not running, start it (`{START}`).")
         click.echo(f"{page} shows the progress; search finds each screenshot once it is analysed.")
         click.echo(f"{NAME} keeps {kept_for(settings)}.")

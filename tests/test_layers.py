@@ -51,7 +51,8 @@ INSIDE = {
         "away",
     ),
     "commands": (
-        "keys past serving tls",
+        "keys pace serving tls",
+        "past",
         "data",
         "table",
     ),
