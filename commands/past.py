@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from commands.pace import Pace
 from errors import SnaploreError
 from jobs import application
 from upkeep import archives, importing, libraries, takeout
@@ -33,8 +34,9 @@ def import_archives(sources: Sequence[Path], device_id: str, device_name: str, n
     """Store the pictures of zips and folders, which are read as one export."""
     found = archives.Sources(sources, own=application().settings.data_dir)
     run = _Run(device_id, device_name, names)
-    with click.progressbar(length=found.count, label=f"Importing {found.count} files") as bar:
-        run.all(found.items(run.failed), bar.update)
+    label = f"Importing {found.count} files"
+    with click.progressbar(length=found.count, label=label, item_show_func=Pace().shown) as bar:
+        run.all(found.items(run.failed), lambda item: bar.update(1, item))
     run.end()
 
 
@@ -44,7 +46,7 @@ def import_library(
     """Store the pictures of a library."""
     run = _Run(*device, names)
     with library(address, key) as opened:
-        run.all(opened.items(device[0]), lambda _count: None)
+        run.all(opened.items(device[0]), lambda _item: None)
     run.end()
 
 
@@ -58,12 +60,12 @@ class _Run:
         self._lines: list[str] = []
         self._interrupted = False
 
-    def all(self, items: Iterator[archives.Item], step: Callable[[int], object]) -> None:
+    def all(self, items: Iterator[archives.Item], step: Callable[[archives.Item], object]) -> None:
         """Store every item. Ctrl+C ends it after the present one."""
         try:
             for item in items:
                 self._one(item)
-                step(1)
+                step(item)
         except KeyboardInterrupt:
             self._interrupted = True
 

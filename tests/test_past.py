@@ -156,6 +156,15 @@ def test_what_was_in_googles_trash_is_left_out_and_said(app, imported):
     assert stored(app) == {}
 
 
+def test_in_a_terminal_a_zip_shows_its_rate_and_what_is_searchable(app, imported, monkeypatch):
+    monkeypatch.setattr("click._termui_impl.isatty", lambda _stream: True)
+    monkeypatch.setattr("commands.pace.LOOKS_AGAIN", 0.0)
+
+    shown = imported({"Screenshot_1.png": picture("1"), "Screenshot_2.png": picture("2")}).output
+
+    assert re.search(r"[0-9]+ files/s; searchable: 0 of 2", shown)
+
+
 def test_only_files_of_a_name_are_taken(app, imported):
     files = {"Screenshot_1.png": picture("a"), "IMG_1.png": picture("b")}
     done = imported(files, arguments=["--name", "*screenshot*"])
