@@ -18,7 +18,7 @@ LEFT_OUT = object()  # of a field that an example is clearer without
 # Field -> its example; `Shape.field` or `operationId.field` where the name alone means something else there.
 FIELDS: dict[str, Any] = {
     **msgspec.json.decode(Path(__file__).with_name("examples.json").read_bytes()),
-    **dict.fromkeys(("BatchResult.error", "pending_calls"), LEFT_OUT),
+    **dict.fromkeys(("BatchResult.error", "FeedRequest.query", "pending_calls"), LEFT_OUT),
     "Identity.name": NAME,
     "version": VERSION,
 }
