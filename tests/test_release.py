@@ -107,8 +107,10 @@ def wheels(tmp_path_factory):
     return folder
 
 
-def found_after_upload(snaplore, environment, picture, words, log):
+def found_after_upload(snaplore, environment, home):
     """Start the service, add a picture and search until it is found. Returns what the search prints."""
+    picture, log = home / "shot.png", home / "log.txt"
+    picture.write_bytes(draw("Dentist appointment\nFriday 14:30\nBring the insurance card", size=(720, 1280)))
     with log.open("wb") as output:
         process = subprocess.Popen([snaplore, "serve"], env=environment, stdout=output, stderr=output)
     try:
@@ -125,13 +127,15 @@ def found_after_upload(snaplore, environment, picture, words, log):
         program(snaplore, "add", picture, env=environment)
 
         def found():
-            done = program(snaplore, "search", *words, env=environment)
+            done = program(snaplore, "search", "dentist", env=environment)
             return done.stdout
 
-        return eventually(found, "the screenshot is found", every=1)
+        shown = eventually(found, "the screenshot is found", every=1)
     finally:
         process.terminate()
-        assert process.wait(60) == 0, log.read_text()
+        code = process.wait(60)
+    assert code == 0, log.read_text()
+    return shown
 
 
 @pytest.mark.slow
@@ -150,14 +154,8 @@ def test_an_installed_wheel_serves_stores_reads_and_finds_without_network(wheel,
             folder.chmod(0o555)  # root may write all the same; the data must not be here
     home = tmp_path / "home"
     home.mkdir()
-    picture = home / "shot.png"
-    picture.write_bytes(draw("Dentist appointment\nFriday 14:30\nBring the insurance card", size=(720, 1280)))
-    environment = {**clean, "HOME": str(home), "SNAPLORE_BIND": "127.0.0.1:8917", "LANG": "en_GB.UTF-8"}
-    shown = found_after_upload(
-        place / "bin/snaplore", environment, picture, ("dentist",), tmp_path / "log.txt"
-    )
-
-    assert "14:30" in shown
+    environment = {**clean, "HOME": str(home), "SNAPLORE_BIND": "127.0.0.1:8919", "LANG": "en_GB.UTF-8"}
+    assert "14:30" in found_after_upload(place / "bin/snaplore", environment, home)
     assert (home / ".local/share/snaplore/keys").is_dir()
     assert not list(place.rglob("_app/data"))
     version = program(place / "bin/snaplore", "--version", env=environment).stdout
@@ -167,6 +165,26 @@ def test_an_installed_wheel_serves_stores_reads_and_finds_without_network(wheel,
     program(place / "bin/snaplore", "service", "install", "--no-start", env=environment)
     unit = (home / ".config/systemd/user/snaplore.service").read_text()
     assert f'ExecStart="{place}/bin/snaplore" serve --quiet' in unit
+
+
+@pytest.mark.slow
+@pytest.mark.allow_hosts(["127.0.0.1"])
+@pytest.mark.parametrize("installer", ["uv", "pipx"])
+def test_uv_and_pipx_install_a_command_that_serves(installer, wheel, wheels, tmp_path):
+    there = shutil.which(installer, path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if there is None:
+        pytest.skip(f"{installer} is not installed")
+    environment = {
+        "PATH": os.defpath, "HOME": str(tmp_path), "LANG": "en_GB.UTF-8", "PIP_CONFIG_FILE": os.devnull,
+        "SNAPLORE_BIND": "127.0.0.1:8919",
+    }  # fmt: skip
+    if installer == "uv":
+        options = ["tool", "install", "--offline", "--no-index", "--find-links", wheels]
+    else:  # whose own pip is from the network
+        options = ["install", f"--pip-args=--no-index --find-links={wheels}"]
+    program(there, *options, "--python", sys.executable, wheel, env=environment)
+
+    assert "14:30" in found_after_upload(tmp_path / ".local/bin/snaplore", environment, tmp_path)
 
 
 # -------------------------------------------------------------------------------------------------- the site
