@@ -71,7 +71,7 @@ site: release/.venv-site/.ready-$(VERSION) ## make a site of the documents in di
 	@release/.venv-site/bin/python -m release.pages dist/site
 	@echo "Made dist/site: open dist/site/index.html."
 
-release-test: $(DEV_READY) ## test what is released: the wheel, and as root with debootstrap the Debian package in Debian 12 and 13 (half an hour)
+release-test: $(DEV_READY) ## test what is released: the wheel, the documents' commands, and as root the Debian package in fresh Debians and the image (an hour)
 	@release/test-all
 
 test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to pytest)
