@@ -64,7 +64,10 @@ def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Ve
     evidence = kinds.evidence(layout)
     if not layout.all_lines:
         return kinds.by_rules(evidence)
-    chances = shares(layout, evidence, sense(layout.content) if sense else b"")
+    vector = sense(layout.content) if sense else b""
+    chances = shares(layout, evidence, vector)
+    if not vector and not _is_spoken(layout, evidence):
+        chances["chat"] = 0.0
     category = max(chances, key=lambda name: chances[name])
     of_category = {kind: amount for kind, amount in evidence.items() if kinds.CATEGORY[kind] == category}
     kind = max(of_category, key=lambda kind: of_category[kind], default="")
@@ -74,6 +77,13 @@ def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Ve
     if category == "chat" and kind in ("", *_SPOKEN):
         kind = _SPOKEN[_is_list(layout)]
     return Verdict(kind, amount, category, round(chances[category], 3))
+
+
+def _is_spoken(layout: Layout, evidence: Mapping[str, float]) -> bool:
+    """Whether a word or a bubble speaks for a conversation: lines of text alone do not, unless their meaning
+    does.
+    """
+    return any(layout.bubbles) or any(evidence.get(kind) for kind in _SPOKEN)
 
 
 def _is_list(layout: Layout) -> bool:

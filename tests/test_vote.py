@@ -73,3 +73,15 @@ def test_a_machine_without_vectors_goes_by_the_screen_alone():
 
 def test_a_picture_without_text_is_not_voted_on():
     assert vote.recognise(layout()) == kinds.Verdict("", 0.0, "other")
+
+
+def test_a_page_of_text_is_no_chat_where_no_vector_says_so():
+    texts = (
+        "The lighthouse was built in 1862 by people",
+        "who came over the ice with stones on sledges.",
+        "In the first winter the lamp burned with oil.",
+        "Its keepers wrote down each ship that passed.",
+    )
+    lines = [Line(text, 0.99, 60, 200 + 60 * n, 980, 240 + 60 * n) for n, text in enumerate(texts)]
+
+    assert vote.recognise(Layout(Page(1080, 2400, lines))).category == "other"
