@@ -88,9 +88,14 @@ def invoice(view: View) -> Record | None:
 
 
 def _is_due(view: View) -> bool:
-    """Whether something is to be paid by a day, or is due."""
+    """Whether something is to be paid by a day, or is due. Several such days are those of a list: of loans,
+    of tasks.
+    """
     pairs = view.pairs
-    has_day = pairs.find("due_date", view.moments.day, FORMED) is not None
+    days = {day.begins for day, _ in pairs.each("due_date", view.moments.day, FORMED)}
+    if len(days) > 1:
+        return False
+    has_day = bool(days)
     has_due = (pairs.find("due", _amount(view), _STRICT) or _said(view, "due")) is not None
     if pairs.find("payment_method", _method, NAMED) is not None and not has_day:
         return False

@@ -119,3 +119,15 @@ def test_a_transfer_for_tickets_is_no_event():
         "k Balance :: 1,431.20 EUR",
     ]
     assert "EventReservation" not in {record.type for record in records(rows)}
+
+
+def test_days_of_several_loans_are_not_that_of_a_bill():
+    rows = [
+        "# Library account",
+        "k Slow Rivers :: Due on 27 November 2026",
+        "k Atlas of Islands :: Due on 3 December 2026",
+        ". Charges",
+        "k Balance :: 2.40 EUR",
+        ". Pay now",
+    ]
+    assert not {"Invoice", "EventReservation"} & {record.type for record in records(rows)}
