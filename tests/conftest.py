@@ -49,7 +49,8 @@ def use_memory_for_files():
 
 @pytest.fixture
 def settings(tmp_path):
-    return Settings(data_dir=tmp_path / "data", language="en")
+    """Without the models for descriptions, which take a second to load: tests of them turn them on."""
+    return Settings(data_dir=tmp_path / "data", language="en", meaning="off")
 
 
 @pytest.fixture

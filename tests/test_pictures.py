@@ -362,6 +362,7 @@ def test_a_long_picture_is_sent_in_parts_that_overlap_and_can_be_read():
     assert first[0] < 20 < last[0]
 
 
+@pytest.mark.slow
 def test_parts_are_bounded_in_number_and_size_and_a_screen_is_one():
     noise = Image.effect_noise((1000, 45_000), 90).convert("RGB")
     parts = pictures.parts_for_model(io.BytesIO(encode(noise, "PNG")))
