@@ -281,3 +281,60 @@ def test_a_value_is_corrected_in_place_and_the_same_mistake_of_others_is_offered
     details.get_by_role("button", name="Back to what was read").click()
     expect(details.locator(".record-own")).to_have_count(0)
     assert sellers_of(bakery) == ["Harbor Bakrey", "Harbor Bakery", "Harbor Bakery"]
+
+
+@pytest.mark.parametrize(
+    ("size", "language", "edit", "seller", "total", "back"),
+    [
+        (DESKTOP, "en", "Edit: ", "Seller", "Total", "Correct"),
+        (PHONE, "zh", "编辑：", "商家", "合计", "更正"),
+    ],
+    ids=["desktop by keyboard", "phone by touch"],
+)
+def test_a_value_is_corrected_in_the_table(bakery, axe, size, language, edit, seller, total, back):
+    """At a desk by keys alone, on a phone by taps, each in one of the languages."""
+    page = bakery.open("#/records/receipts", size=size, language=language, has_touch=size is PHONE)
+    row = page.locator(f"[data-record='{record_of(bakery, bakery.ids[2])}']")
+
+    def use(target):
+        if size is PHONE:
+            target.tap()
+        else:
+            target.focus()
+            page.keyboard.press("Enter")
+
+    pencil = row.get_by_role("button", name=f"{edit}Harbor Bakrey")
+    use(pencil)
+    panel = page.locator(".records-panel")
+    expect(panel.locator(".own-pencil").first).to_be_focused()
+    use(panel.get_by_role("button", name=f"{edit}{seller}"))
+    field = panel.get_by_role("textbox", name=seller)
+    expect(field).to_be_focused()
+    field.fill("Harbor Bakery")
+    page.keyboard.press("Enter")
+    expect(row.locator(".records-open")).to_have_text("Harbor Bakery")
+    expect(panel.get_by_role("button", name=f"{edit}{seller}")).to_be_focused()
+    assert sellers_of(bakery) == ["Harbor Bakrey", "Harbor Bakrey", "Harbor Bakery"]
+    assert barriers(page, axe) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    use(panel.get_by_role("button", name=f"{edit}{total}"))
+    panel.get_by_role("textbox", name=total).fill("4,50")
+    page.keyboard.press("Enter")
+    expect(row).to_contain_text("4.50")
+    use(panel.locator(".record-proposal").get_by_role("button", name=back))
+    expect(page.locator(".records-open", has_text="Harbor Bakery")).to_have_count(3)
+    assert sellers_of(bakery) == ["Harbor Bakery"] * 3
+
+    if size is PHONE:
+        use(row.get_by_role("button", name=f"{edit}Harbor Bakery"))
+    else:
+        panel.locator(".own-pencil").first.focus()
+        page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    expect(row.get_by_role("button", name=f"{edit}Harbor Bakery")).to_be_focused()
+
+
+def record_of(dashboard, photo):
+    found = {one["photo_id"]: one["id"] for one in dashboard.service.get("/api/records")["records"]}
+    return found[photo]

@@ -1,5 +1,6 @@
 // What screenshots say as tables: the receipts, bills, parcels and trips of a period, with their sums. A row opens its screenshot, where
-// its lines are marked. A phone has cards instead of rows.
+// its lines are marked, and its pencil the values of the screenshot below it, which are corrected there as beside the picture. A phone has
+// cards instead of rows.
 
 import { api, picture } from "../base/api.js";
 import { fail } from "../base/dialogs.js";
@@ -9,8 +10,9 @@ import { openMenu } from "../base/menu.js";
 import { saveFile } from "../base/picture-file.js";
 import { busy, copyText, emptyState, load, pageHead, replaceAddress, skeleton } from "../base/shell.js";
 import { t } from "../base/texts.js";
-import { photoEvents } from "../base/upload.js";
+import { photoEvents, tell } from "../base/upload.js";
 import { NARROW } from "../viewer/frame.js";
+import { recordCards } from "../viewer/records.js";
 import { isVeiled, reasonOf, veilable } from "../viewer/veil.js";
 import { openPhoto } from "../viewer/viewer.js";
 import { groupName, RECORD_GROUPS } from "./record-groups.js";
@@ -127,6 +129,8 @@ class RecordTable {
   #found = null;
   #sorted = { column: -1, down: true }; // -1: as the service lists them
   #shown = PAGE;
+  /** @type {{ record: ListedRecord, panel: HTMLElement } | null} */
+  #editing = null; // whose values are shown below it
   /** @type {Ending[]} */
   #leave = [];
   #stop = () => {};
@@ -146,7 +150,7 @@ class RecordTable {
     add(container, this.#head, this.#body);
     this.#drawHead(new Map());
     this.#fetch();
-    const again = () => this.#fetch();
+    const again = () => (this.#editing ? this.#refresh() : this.#fetch());
     const redraw = () => this.#found && this.#draw();
     this.#leave = [
       listen(photoEvents, { many: again, restored: again, deleted: again, changed: again }),
@@ -178,8 +182,22 @@ class RecordTable {
     }, waiting);
   }
 
+  /** Fetch what is listed while a value is corrected: the table stays, and so does the focus. */
+  async #refresh() {
+    this.#stop();
+    const fetching = new AbortController();
+    this.#stop = () => fetching.abort();
+    try {
+      this.#found = await fetchRecords(this.group, this.period, fetching.signal);
+      this.#draw();
+    } catch (error) {
+      if (!fetching.signal.aborted) fail(error);
+    }
+  }
+
   /** @param {Partial<Period>} changes */
   #choose(changes) {
+    this.#editing = null;
     Object.assign(this.period, changes);
     const isRange = this.period.time === "range";
     const kept = new URLSearchParams(Object.entries(this.period).filter(([name, value]) => value && (name === "time" || isRange)));
@@ -284,7 +302,59 @@ class RecordTable {
   }
 
   #draw() {
+    const focused = /** @type {HTMLElement | null} */ (document.activeElement);
     if (this.#found) fill(this.#body, this.#content(this.#found));
+    if (this.#editing?.panel.contains(focused)) focused?.focus(); // the panel has moved into the new table
+  }
+
+  // ------------------------------------------------------------------------------------------------------------------- what is corrected
+
+  /** @param {ListedRecord} record */
+  async #edit(record) {
+    const close = () => {
+      this.#editing = null;
+      this.#draw();
+      this.#pencilOf(record)?.focus();
+    };
+    if (this.#editing?.record.id === record.id) return close();
+    try {
+      /** @type {PhotoDetail} */
+      const photo = await api.get(`/api/photos/${record.photo_id}`);
+      const panel = h("div.records-panel", { on: { keydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close() } },
+        h("div.details-records"));
+      const show = (/** @type {PhotoDetail} */ detail, focus = ".own-pencil") => {
+        recordCards(panel, detail, { find: () => this.#open(record), saved: (saved, next) => {
+          show(saved, next);
+          tell("changed", saved.id);
+        } });
+        /** @type {HTMLElement | null} */ (panel.querySelector(focus))?.focus();
+      };
+      this.#editing = { record, panel };
+      this.#draw();
+      show(photo);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  /** @param {ListedRecord} record */
+  #pencilOf(record) {
+    return /** @type {HTMLElement | null} */ (this.#body.querySelector(`[data-record="${record.id}"] .records-edit`));
+  }
+
+  /**
+   * @param {ListedRecord} record
+   * @param {string} name
+   */
+  #pencil(record, name) {
+    const isOpen = this.#editing?.record.id === record.id;
+    return button("", { glyph: "edit", kind: "quiet records-edit", label: t("own.edit", { name }), "aria-expanded": String(isOpen), click: () =>
+      void this.#edit(record) });
+  }
+
+  /** @param {ListedRecord} record */
+  #panelOf(record) {
+    return this.#editing?.record.id === record.id && this.#editing.panel;
   }
 
   /** @param {Fetched} found */
@@ -330,8 +400,12 @@ class RecordTable {
       links[at + delta]?.focus();
     };
     return h("div.card.records-frame", h("table.records", { "aria-label": groupName(this.group) },
-      h("thead", h("tr", h("th.records-thumb", h("span.visually-hidden", t("tables.picture"))), heads)),
-      h("tbody", { on: { keydown: keys } }, rows.map((row) => this.#row(row)))));
+      h("thead", h("tr", h("th.records-thumb", h("span.visually-hidden", t("tables.picture"))), heads,
+        h("th.records-pencil", h("span.visually-hidden", t("tables.edit"))))),
+      h("tbody", { on: { keydown: keys } }, rows.flatMap((row) => {
+        const panel = this.#panelOf(row.record);
+        return [this.#row(row), panel && h("tr.records-editing", h("td", { colspan: columns.length + 2 }, panel))];
+      }))));
   }
 
   /** @param {Row} row */
@@ -339,12 +413,13 @@ class RecordTable {
     const node = h("tr", { dataset: { record: record.id } });
     veilable(node, photoOf(record), (veiled) => {
       const thumb = h("td.records-thumb", thumbnail(record, veiled));
-      if (veiled) return fill(node, thumb, h("td", { colspan: cells.length }, this.#link(record, t("veil.title")), h("span.muted.records-under", reasonOf(photoOf(record)))));
+      if (veiled) return fill(node, thumb, h("td", { colspan: cells.length + 1 }, this.#link(record, t("veil.title")), h("span.muted.records-under", reasonOf(photoOf(record)))));
+      const name = cells[this.group.columns.findIndex(({ main }) => main)].text || t("tables.unnamed");
       return fill(node, thumb, this.group.columns.map(({ main, number }, at) => {
         const { text, under } = cells[at];
         const shown = main ? this.#link(record, text || t("tables.unnamed")) : h("span.records-text", { title: text.length > 30 ? text : undefined }, text);
         return h("td", { class: number ? "number" : "" }, number && record.doubtful && doubt(), shown, under && h("span.muted.records-under", under));
-      }));
+      }), h("td.records-pencil", this.#pencil(record, name)));
     });
     return node;
   }
@@ -358,9 +433,10 @@ class RecordTable {
       const main = columns.findIndex((column) => column.main);
       const value = columns.findIndex(({ number }) => number);
       const facts = cells.filter((_, at) => at !== main && at !== value).flatMap(({ text, under }) => [[text, under].filter(Boolean).join(", ")]).filter(Boolean);
+      const name = cells[main].text || t("tables.unnamed");
       return fill(node, thumbnail(record, false),
-        h("div.grow", h("p.records-card-head", this.#link(record, cells[main].text || t("tables.unnamed")), value >= 0 && h("strong.number", cells[value].text)),
-          h("p.muted.records-facts", facts.join(" · ")), record.doubtful && doubt()));
+        h("div.grow", h("p.records-card-head", this.#link(record, name), value >= 0 && h("strong.number", cells[value].text)),
+          h("p.muted.records-facts", facts.join(" · ")), record.doubtful && doubt()), this.#pencil(record, name), this.#panelOf(record));
     });
     return node;
   }
