@@ -15,12 +15,15 @@ import pytest
 import database
 import photos
 import readings
+import records
+import threads
 from app import create_app
 from assistant import conversations, tools
 from benchmarks import seed
 from clock import utc_now
 from curation import stacks, trash, words
 from database import db
+from engines.records import Field, Record
 from models import Analysis, Conversation, Dynamic, Memory, Message, PushDevice, Uncompared
 from settings import Settings
 from tests.support.client import Client
@@ -319,6 +322,28 @@ def test_the_assistant_finds_the_newest_screenshots_without_reading_the_others(c
 
     assert trace.reading()
     for sql in trace.reading():
+        assert not list(complaints(sql)), f"{sql}\n{plan(sql)}"
+
+
+def test_a_screenshot_joins_its_thread_by_indexes_alone(client):
+    """By keys, and by party and amount; and leaves it again."""
+    amount = {"value": "48.10", "currency": "EUR"}
+    bill = Record("Invoice", [Field("provider", "City Water"), Field("totalPaymentDue", amount)])
+    paid = Record("MoneyTransfer", [Field("beneficiary", "City Water"), Field("amount", amount)])
+    bill = Record(bill.type, [*bill.fields, Field("confirmationNumber", "R-22017")])
+    with Trace() as trace, database.scope():
+        for photo_id, found in ((3, bill), (4, bill), (5, paid)):
+            columns = {"records": records.encoded([found])}
+            Analysis.update(columns).where(Analysis.photo == photo_id).execute()
+            records.file([photo_id])
+        assert len(set(threads.of([3, 4, 5]).values())) == 1
+        threads.take_out(threads.of([4])[4], 4)
+        records.file([4, 5])
+
+    joining = [sql for sql in trace.reading() if "thread" in sql]
+    assert any("amount = " in sql for sql in joining)
+    assert any("FROM thread_keys" in sql for sql in joining)
+    for sql in joining:
         assert not list(complaints(sql)), f"{sql}\n{plan(sql)}"
 
 
