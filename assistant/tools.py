@@ -11,6 +11,8 @@ for a moment.
 
 What models read of the built-in tools is in `assistant/arguments.py`, what the MCP servers offer in
 `assistant/offers.py`.
+
+More than 550 lines, because it is one list of tools, which share their limits and the gate.
 """
 
 import contextlib

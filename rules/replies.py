@@ -4,6 +4,8 @@ best screenshots, and quotes the lines that answer.
 It uses the same protocol as a remote model: it receives messages and tools, calls a tool, receives the
 result, and answers with a text. What a question asks for is in `rules/questions.py`, which lines answer it
 in `rules/quotes.py`.
+
+More than 550 lines, because each kind of question is answered in the same few forms.
 """
 
 import json
