@@ -364,7 +364,7 @@ def _add_page_parts(app: Application, page: Callable[[str], dashboard.Page]) -> 
 
     app.add_url_rule("/manifest.webmanifest", "manifest", lambda: installable.manifest(app.share_part))
     app.add_url_rule("/service-worker.js", "service_worker", installable.service_worker)
-    for name in installable.ICONS:
+    for name in (*installable.ICONS, *installable.SCREENSHOTS):
         app.add_url_rule(f"/{name}", "icon", installable.icon, defaults={"name": name})
     for path in ("/share", f"{installable.SHARE}<part>"):
         app.add_url_rule(path, "share", installable.shared_without_worker, methods=["POST"])

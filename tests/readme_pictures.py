@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT))
 from tests import readme_screencast  # noqa: E402
 from tests.support import browser  # noqa: E402
 from tests.support.fake_llm import FakeLLM  # noqa: E402
+from web import installable  # noqa: E402
 
 FOLDER = ROOT / "docs" / "pictures"
 PHONE = (540, 1170)
@@ -124,6 +125,9 @@ def main() -> None:
         with FakeLLM() as llm, browser.Dashboard(chromium, Path(folder, "model"), llm) as dashboard:
             furnish(dashboard)
             photograph_answers(dashboard)
+    for name, (file, size) in zip(("library", "phone"), installable.SCREENSHOTS.items(), strict=True):
+        shrunk = Image.open(FOLDER / f"{name}.png").convert("RGB").resize(size, Image.Resampling.LANCZOS)
+        shrunk.quantize(COLOURS, dither=Image.Dither.NONE).save(installable.FOLDER / file, optimize=True)
 
 
 def fill(dashboard: browser.Dashboard) -> None:

@@ -1,9 +1,11 @@
 """The frame: who is let in, in what order a request is judged, and the one error body."""
 
 import dataclasses
+import io
 import re
 
 import pytest
+from PIL import Image
 
 import analysis
 import database
@@ -330,3 +332,14 @@ def test_the_manifest_offers_views_of_the_page(app):
     manifest = app.test_client().get("/manifest.webmanifest").json
     views = {one["url"] for one in manifest["shortcuts"]}
     assert views == {"/#/agenda", "/#/chat", "/#/settings"}
+
+
+def test_the_manifest_shows_the_page_on_a_desktop_and_on_a_phone_in_small_pictures(app):
+    client = app.test_client()
+    shown = client.get("/manifest.webmanifest").json["screenshots"]
+    assert {one["form_factor"] for one in shown} == {"wide", "narrow"}
+    for one in shown:
+        answer = client.get(one["src"])
+        picture = Image.open(io.BytesIO(answer.data))
+        assert (answer.content_type, "{}x{}".format(*picture.size)) == (one["type"], one["sizes"])
+        assert len(answer.data) < 100_000

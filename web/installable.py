@@ -21,6 +21,8 @@ from web.dashboard import TEMPLATES
 
 FOLDER = TEMPLATES / "installed"
 ICONS = ("icon-192.png", "icon-512.png", "icon-maskable-512.png", "apple-touch-icon.png")
+# What browsers show when they offer the installation: `make pictures` makes them. No page loads them.
+SCREENSHOTS = {"screenshot-wide.png": (960, 600), "screenshot-narrow.png": (390, 844)}
 COLOUR, BACKGROUND = "#0b6b5d", "#edece5"
 PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/heic", "image/avif")
 
@@ -40,6 +42,15 @@ MANIFEST: dict[str, Any] = {
         {"src": "/icon-192.png", "sizes": "192x192", "type": "image/png"},
         {"src": "/icon-512.png", "sizes": "512x512", "type": "image/png"},
         {"src": "/icon-maskable-512.png", "sizes": "512x512", "type": "image/png", "purpose": "maskable"},
+    ],
+    "screenshots": [
+        {
+            "src": f"/{name}",
+            "sizes": f"{width}x{height}",
+            "type": "image/png",
+            "form_factor": "wide" if width > height else "narrow",
+        }
+        for name, (width, height) in SCREENSHOTS.items()
     ],
     # What a long press on the icon offers.
     "shortcuts": [
@@ -72,7 +83,7 @@ def service_worker() -> flask.Response:
 
 
 def icon(name: str) -> flask.Response:
-    """One of `ICONS`."""
+    """One of `ICONS` or `SCREENSHOTS`."""
     return _cached(_content(name), "image/png")
 
 
