@@ -359,7 +359,9 @@ routes = Blueprint("llm", __name__, url_prefix="/api/config/llm")
 
 class ModelChange(msgspec.Struct):
     provider: Annotated[str, msgspec.Meta(max_length=64)] | None = None
-    base_url: Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)] | None = None
+    base_url: (
+        Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH, description=net.ABOUT_HOST)] | None
+    ) = None
     api_key: Annotated[str, msgspec.Meta(max_length=4_096)] | None = None
     model: Annotated[str, msgspec.Meta(max_length=256)] | None = None
     temperature: Annotated[float, msgspec.Meta(ge=0, le=2)] | None = None

@@ -54,6 +54,8 @@ CONNECT_SECONDS = 10.0
 ANSWER_SECONDS = 120.0  # the default deadline of a whole call
 MAX_ANSWER_BYTES = 10 * 1024 * 1024  # after decompression, because of decompression bombs
 MAX_URL_LENGTH = 2048
+MAX_HOST_LENGTH = 253  # RFC 1035 allows 255 bytes on the wire
+ABOUT_HOST = f"http or https, with a host of at most {MAX_HOST_LENGTH} characters"  # for the contract
 CHUNK_BYTES = 64 * 1024
 POOL_SIZE = 32  # idle connections per host: the largest number of threads in the analysis pool
 
@@ -403,7 +405,7 @@ def _split(url: str, field: str) -> Target:
     elif _NUMERIC.fullmatch(host.rpartition(".")[2]):
         good = _literal(host) is not None  # four plain decimal numbers, not a disguised address
     else:
-        good = len(host) <= 253 and bool(_NAME.fullmatch(host))
+        good = len(host) <= MAX_HOST_LENGTH and bool(_NAME.fullmatch(host))
     if not good:
         raise BadInput(f"{field}: the host must be a name, or an IP address in its usual spelling")
     return Target(scheme, host, port, match["rest"])

@@ -683,7 +683,9 @@ class ListQuery(msgspec.Struct):
     order: Order = "uploaded"
     kept: Annotated[bool, msgspec.Meta(description="with `true`, only kept photos")] = False
     tag: Annotated[str, msgspec.Meta(max_length=200)] | None = None
-    trash: Annotated[bool, msgspec.Meta(description="with `true`, the photos in the trash")] = False
+    trash: Annotated[
+        bool, msgspec.Meta(description="with `true`, the photos in the trash; then no filter is allowed")
+    ] = False
     stacks: Stacks = False
 
 

@@ -102,7 +102,7 @@ Id = Annotated[
     ),
 ]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-Url = Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH)]
+Url = Annotated[str, msgspec.Meta(max_length=net.MAX_URL_LENGTH, description=net.ABOUT_HOST)]
 Description = Annotated[str, msgspec.Meta(max_length=2_000)]
 
 

@@ -61,7 +61,9 @@ PhotoIds = Annotated[list[PhotoId], Meta(min_length=1, max_length=MOST)]
 class BatchRequest(msgspec.Struct):
     ids: PhotoIds
     action: Action
-    tag: Annotated[str, Meta(max_length=words.MAX_TAG, description="only of `tag` and `untag`")] = ""
+    tag: Annotated[
+        str, Meta(max_length=words.MAX_TAG, description="needed for `tag` and `untag`, and for no other")
+    ] = ""
 
 
 @routes.post("/batch", endpoint="run")

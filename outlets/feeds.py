@@ -328,7 +328,10 @@ Calendar = Annotated[flask.Response, inputs.Media((ics.MEDIA_TYPE,), has_etag=Tr
 
 class FeedRequest(msgspec.Struct):
     kind: shapes.FeedKind
-    query: Annotated[str, Meta(max_length=MAX_QUERY, description="of a search, as `q` of it")] = ""
+    query: Annotated[
+        str,
+        Meta(max_length=MAX_QUERY, description="as `q` of a search; needed for its feed, and for no other"),
+    ] = ""
     address: access.Address = ""
 
 

@@ -516,7 +516,7 @@ Name = Annotated[str, Meta(max_length=100)]
 
 
 class WebhookRequest(msgspec.Struct):
-    url: Annotated[str, Meta(max_length=net.MAX_URL_LENGTH)]
+    url: Annotated[str, Meta(max_length=net.MAX_URL_LENGTH, description=net.ABOUT_HOST)]
     events: Events
     name: Annotated[str, Meta(max_length=100, description="empty: the host")] = ""
 

@@ -409,3 +409,33 @@ def test_pictures_are_answered_as_published(client):
         == 304
     )
     detail(client.get(f"/api/photos/{photo}/image", headers={"Range": "bytes=99999999-"}), 416)
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "sent", "said"),
+    [
+        (
+            "/api/photos/batch",
+            "tag",
+            {"ids": [1], "action": "untag", "tag": ""},
+            "needed for `tag` and `untag`",
+        ),
+        ("/api/feeds", "query", {"kind": "search", "query": ""}, "needed for its feed"),
+        ("/api/webhooks", "url", {"url": f"https://{'1' * 999}", "events": ["reminder.due"]}, "at most 253"),
+        ("/api/config/llm", "base_url", {"base_url": f"https://{'1' * 999}"}, "at most 253"),
+        ("/api/photos?trash=true&tag=a", "trash", None, "no filter is allowed"),
+    ],
+)
+def test_what_a_schema_cannot_say_of_a_refused_value_is_in_its_description(
+    client, document, path, field, sent, said
+):
+    method = "get" if sent is None else "put" if "config" in path else "post"
+    problem = detail(getattr(client, method)(path, **({} if sent is None else {"json": sent})), 400)
+    assert problem.startswith(f"{field}: ")
+    operation = document["paths"][path.partition("?")[0]][method]
+    if sent is None:
+        (described,) = (one for one in operation["parameters"] if one["name"] == field)
+    else:
+        reference = operation["requestBody"]["content"]["application/json"]["schema"]["$ref"]
+        described = document["components"]["schemas"][reference.rpartition("/")[2]]["properties"][field]
+    assert said in str(described)
