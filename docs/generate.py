@@ -32,7 +32,7 @@ Generate it from the OpenAPI document of your service. (The [command line](devic
 client that is there already.)
 
 ```sh
-curl -H "Authorization: Bearer $KEY" -o snaplore.json "$URL/api/openapi.json"
+curl -o snaplore.json "$URL/api/openapi.json"
 npx openapi-typescript snaplore.json --default-non-nullable false -o snaplore.d.ts
 openapi-python-client generate --path snaplore.json --config tests/client-makers/python.yaml
 ```
