@@ -14,16 +14,15 @@ from engines.records import Record
 from rules import contents, templates, wordlists, writings
 from rules.headings import first_sentence, heading, is_title
 from rules.layout import Layout, plain, weight
-from rules.lists import Entry, entries, is_headed, notices_of
+from rules.lists import entries, is_headed, notices_of
 from rules.templates import enumerated
 from rules.view import View
 from text import one_line, shortened
 
 SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
 SHORT = 14  # letters of a heading that says too little alone
-NAME = 28  # characters of an entry behind a heading
-BEHIND, VALUES = 2, 5  # entries in a title, entries or values in a summary
-LARGER = 1.15  # times the height of the others: an entry that is the heading below the app's bar
+NAME = 40  # characters of an entry behind a heading
+VALUES = 5  # entries or values in a summary
 
 _NOTIFIED = ("lock_screen", "notices")
 # The field with what is below a bar like "Messages" or "Comments".
@@ -103,11 +102,7 @@ def _named(view: View, language: str) -> str:
     if not found.generic and (weight(found.text) > SHORT or layout.dialog):
         return subject
     listed = contents.named(layout, found)
-    named = [shortened(entry.name, NAME) for entry in listed]
-    most, least = (BEHIND, 2) if found.generic else (1, 3)
-    if found.generic and _stands_out(listed):
-        most, named[0] = 1, shortened(listed[0].name, LONGEST)
-    behind = enumerated(named[:most], language) if len(named) >= least else ""
+    behind = shortened(listed[0].name, NAME) if len(listed) >= (2 if found.generic else 3) else ""
     if not behind and found.generic:
         behind = contents.sentence(layout, found, LONGEST) or "".join(contents.worded(layout, found)[:1])
     return texts["named"].format(title=subject, entries=behind) if behind else subject
@@ -118,12 +113,6 @@ def _of_app(app: str, title: str, language: str) -> str:
     if not app or not title or app.casefold() in title.casefold():
         return title
     return _texts(language)["of_app"].format(app=app, title=title)
-
-
-def _stands_out(listed: Sequence[Entry]) -> bool:
-    """Whether the first entry is written larger than the others: the heading below the app's bar."""
-    first, *others = [entry.lines[0].height for entry in listed] or [0]
-    return bool(others) and first >= LARGER * max(others)
 
 
 def _first_text(layout: Layout) -> str:
