@@ -1,4 +1,5 @@
-"""How much of the drawn sheets (`sheets.py`) the rules read rightly: types, fields, agenda entries.
+"""How much of the drawn sheets (`sheets.py`) the rules read rightly: types, fields, agenda entries, the total
+with its currency and the day of receipts and bills, and the cells of tables.
 
     .venv/bin/python -m benchmarks.sheet_counts [judging]
 
@@ -12,10 +13,15 @@ from collections.abc import Callable
 
 from benchmarks.recorded import is_equal, words
 from benchmarks.sheet_layouts import JUDGING, TUNING
-from benchmarks.sheets import TAKEN, Sheet, picture, sheets
+from benchmarks.sheets import PAPERS, TAKEN, Sheet, picture, sheets
 from engines.lines import Page
+from engines.records import Record
 from rules.judge import judge
 from rules.occasions import occasions
+from rules.totals import is_doubtful
+
+# What a receipt and a bill are asked for.
+ASKED = ("total", "date", "totalPaymentDue", "paymentDueDate")
 
 
 def count(sheet: Sheet, page: Page) -> tuple[Counter[str], list[str]]:
@@ -39,6 +45,9 @@ def count(sheet: Sheet, page: Page) -> tuple[Counter[str], list[str]]:
                 wrong.append(f"{field.name}={field.value!r} not {sheet.fields.get(field.name)!r}")
         there = {field.name for field in record.fields}
         wrong += [f"{name} missing ({value})" for name, value in sheet.fields.items() if name not in there]
+    if sheet.type in PAPERS:
+        counts += _paper(sheet, record, page)
+    counts += _cells(sheet, record)
     held = occasions(page, TAKEN, found)
     counts["events"], counts["events found"] = len(sheet.events), len(held)
     starts = {one.starts_at: one for one in held}
@@ -60,6 +69,35 @@ def count(sheet: Sheet, page: Page) -> tuple[Counter[str], list[str]]:
     return counts, wrong
 
 
+def _paper(sheet: Sheet, record: Record | None, page: Page) -> Counter[str]:
+    """Whether total, currency and day of a receipt or bill are right; if one is wrong, whether the record is
+    marked as doubtful.
+    """
+    given = {field.name: field.value for field in record.fields} if record else {}
+    asked = [name for name in ASKED if name in sheet.fields]
+    right = all(name in given and is_equal(given[name], sheet.fields[name]) for name in asked)
+    wrong = any(
+        name not in sheet.fields or not is_equal(value, sheet.fields[name])
+        for name, value in given.items()
+        if name in ASKED
+    )
+    marked = record is not None and is_doubtful(record, "\n".join(line.text for line in page.lines))
+    return Counter(papers=1, papers_right=right, papers_wrong=wrong and not marked)
+
+
+def _cells(sheet: Sheet, record: Record | None) -> Counter[str]:
+    """The cells of a table that were drawn, found and found rightly, each with its column."""
+    lists = [field.value for field in record.fields if isinstance(field.value, list)] if record else []
+    drawn, found = _squeezed(sheet.cells), _squeezed(lists[0] if sheet.cells and lists else [])
+    return Counter(
+        tables=bool(sheet.cells), drawn=drawn.total(), read=found.total(), same=(drawn & found).total()
+    )
+
+
+def _squeezed(table: list[dict[str, str]]) -> Counter[tuple[str, str]]:
+    return Counter((key, "".join(text.split())) for row in table for key, text in row.items())
+
+
 def shown(counts: Counter[str]) -> str:
     """Counts in a line."""
     return (
@@ -67,6 +105,16 @@ def shown(counts: Counter[str]) -> str:
         f"precision {counts['right'] / max(1, counts['found']):.3f}; agenda {counts['events right']} of "
         f"{counts['events']}, precision {counts['events right'] / max(1, counts['events found']):.3f}, "
         f"titled {counts['titled']}"
+        + (
+            f"; total and day {counts['papers_right']} of {counts['papers']}, wrong {counts['papers_wrong']}"
+            if counts["papers"]
+            else ""
+        )
+        + (
+            f"; {counts['tables']} tables, F1 {2 * counts['same'] / (counts['drawn'] + counts['read']):.3f}"
+            if counts["tables"]
+            else ""
+        )
     )
 
 

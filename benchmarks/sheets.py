@@ -1,5 +1,5 @@
 """Drawn screens with one record each, made from a seed: what is paid, sent, booked and received, in five
-languages and eleven layouts (`sheet_layouts.py`). `sheets.toml` has the words.
+languages and eleven layouts, receipts and bills in thirty (`sheet_layouts.py`). `sheets.toml` has the words.
 
 Nearly all of a sheet is lines with their places, so the rules get them without a reader; `picture` draws one
 for the real reader. `sheet_counts.py` counts what is right.
@@ -8,23 +8,21 @@ for the real reader. `sheet_counts.py` counts what is right.
 import io
 import random
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import cache
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from PIL import Image, ImageDraw
 
-from benchmarks.sheet_layouts import HEIGHT, RUNNING, WIDTH, Canvas
+from benchmarks.sheet_layouts import HEIGHT, LAYOUTS, RUNNING, WIDTH, Canvas, Item, Layout, words
 from engines.lines import Page
 from tests.support import fonts
 
 TAKEN = datetime(2026, 11, 22, 12, 0)  # a Sunday
 LANGUAGES = ("en", "zh", "de", "fr", "ja")
 OFTEN = {"en": 2, "zh": 2}  # sheets of a type and layout
+PAPERS = ("Receipt", "Invoice")  # what is drawn in all layouts
 OPTIONAL = 0.65  # how often a field that may be missing is there
 
 
@@ -36,7 +34,9 @@ class Fact(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """A drawn screen. `marks` are its texts with the size of each, in the order of the lines of `page`."""
+    """A drawn screen. `sizes` are those of its texts, in the order of the lines of `page`; `cells` is its
+    table, by the keys of the record's list.
+    """
 
     name: str
     type: str
@@ -45,15 +45,18 @@ class Sheet(NamedTuple):
     sizes: list[int]
     fields: dict[str, str]
     events: list[tuple[str, str]]
+    cells: list[dict[str, str]]
 
 
 def sheets(layouts: tuple[str, ...], seed: int = 1, types: tuple[str, ...] = ()) -> Iterator[Sheet]:
     """The sheets in these layouts, of these types or of all."""
-    for kind, languages in _words().items():
-        if kind in ("names", "noise", "months") or (types and kind not in types):
+    for kind, languages in words().items():
+        if kind in ("names", "noise", "months", "layouts", "columns") or (types and kind not in types):
             continue
         for language in languages:
             for layout in layouts:
+                if layout in LAYOUTS and LAYOUTS[layout].paper and kind not in PAPERS:
+                    continue
                 for number in range(OFTEN.get(language, 1)):
                     name = f"{kind}-{language}-{layout}-{number}"
                     made = _Maker(random.Random(f"{seed} {name}"), kind, language).sheet(layout, name)
@@ -90,11 +93,6 @@ def picture(sheet: Sheet) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------- values
-
-
-@cache
-def _words() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 # Dates in the usual writings of a language.
@@ -137,7 +135,7 @@ def _french_weekday(day: date) -> str:
 
 
 def _month(language: str, day: date) -> str:
-    return str(_words()["months"][language].split("|")[day.month - 1])
+    return str(words()["months"][language].split("|")[day.month - 1])
 
 
 class _Maker:
@@ -153,7 +151,7 @@ class _Maker:
     ):
         self._given, self._shown = given or {}, shown
         self._chance, self._kind, self._language = chance, kind, language
-        self._words = _words()[kind][language]
+        self._words = words()[kind][language]
         self._currency = chance.choice(
             {"en": ("USD", "GBP", "EUR"), "zh": ("CNY",), "ja": ("JPY",)}.get(language, ("EUR",))
         )
@@ -161,7 +159,7 @@ class _Maker:
         self._day_style = chance.choice(_DAYS[language])
         self._twelve = language == "en" and chance.random() < 0.4
         self._at = chance.choice(_AT[language])
-        self._items: list[tuple[str, str, str]] = []  # name, quantity, price
+        self._items: list[Item] = []
         self._sums: list[tuple[str, str]] = []
         self._listed: list[tuple[str, str]] = []
         self._stuff: list[str] = []
@@ -187,47 +185,53 @@ class _Maker:
         else:
             drawn = {*self._words["labels"], self._words["subject"].partition("=")[0]}
             facts = {field: fact for field, fact in facts.items() if field in drawn}
-            self._fill(canvas, layout, facts)
+            self._fill(canvas, LAYOUTS[layout], facts)
         fields = {field: fact.normal for field, fact in facts.items()}
-        if layout not in RUNNING and self._items:
-            fields["items"] = " | ".join(item for item, _, _ in self._items)
-        if layout not in RUNNING and self._listed:
-            fields["entries"] = " | ".join(item for item, _ in self._listed)
-        if layout not in RUNNING and self._stuff:
-            fields["recipeIngredient"] = " | ".join(self._stuff)
+        cells = [] if layout in RUNNING else self._cells(is_table=LAYOUTS[layout].columns)
+        if cells:
+            listed = {"Receipt": "items", "Recipe": "recipeIngredient"}.get(self._kind, "entries")
+            fields[listed] = " | ".join(cell["name"] for cell in cells)
         page = Page(WIDTH, HEIGHT, canvas.lines)
-        return Sheet(name, self._kind, self._language, page, canvas.sizes, fields, self._events(facts))
+        return Sheet(name, self._kind, self._language, page, canvas.sizes, fields, self._events(facts), cells)
 
-    def _fill(self, canvas: "Canvas", layout: str, facts: dict[str, Fact]) -> None:
+    def _fill(self, canvas: Canvas, layout: Layout, facts: dict[str, Fact]) -> None:
         subject = self._words["subject"].partition("=")[0]
         canvas.head(self._pick(self._words["heads"]), facts[subject].written if subject else "")
-        for item, quantity, price in self._items:
-            shown = (
-                f"{quantity} x {item}"
-                if quantity and self._style
-                else f"{item} x{quantity}"
-                if quantity
-                else item
-            )
-            canvas.row(shown, price, right=layout != "slip")
-        for label, price in self._sums:
-            canvas.row(label, price, right=layout != "slip")
         pairs = [
             (self._pick(self._words["labels"][field]), facts[field].written)
             for field in self._words["labels"]
             if field in facts
         ]
-        canvas.pairs(layout, pairs)
+        if layout.hero:
+            canvas.hero(pairs.pop(0)[1])
+        if layout.later:
+            canvas.pairs(layout, pairs)
+        canvas.items(self._items, words()["columns"][self._language].split("|"), layout)
+        for label, price in self._sums:
+            canvas.row(label, price, layout)
+        if not layout.later:
+            canvas.pairs(layout, pairs)
+        rows = Layout()
         for item, price in self._listed:
-            canvas.row(item, price, right=True)
+            canvas.row(item, price, rows)
         if self._stuff:
-            canvas.row({"en": "Ingredients", "zh": "食材", "de": "Zutaten"}[self._language], "", right=True)
+            canvas.row({"en": "Ingredients", "zh": "食材", "de": "Zutaten"}[self._language], "", rows)
         for item in self._stuff:
-            canvas.row(item, "", right=True)
-        noise = _words()["noise"][self._language]
+            canvas.row(item, "", rows)
+        noise = words()["noise"][self._language]
         extra: list[str] = self._words["extra"]
         for text in (*self._chance.sample(extra, min(1, len(extra))), *self._chance.sample(noise, 2)):
             canvas.foot(text)
+
+    def _cells(self, *, is_table: bool) -> list[dict[str, str]]:
+        """The table that is drawn, row by row."""
+        found = [
+            {"name": item.name, "quantity": item.quantity or "1" * is_table, "price": item.price}
+            for item in self._items
+        ]
+        found += [{"name": name, "amount": amount} for name, amount in self._listed]
+        found += [{"name": name} for name in self._stuff]
+        return [{key: text for key, text in row.items() if text} for row in found]
 
     def _pick(self, text: str) -> str:
         return self._chance.choice(text.split("|"))
@@ -235,7 +239,7 @@ class _Maker:
     def _name(self, of: str) -> str:
         if of.startswith("%"):
             return self._pick(of[1:])
-        names = _words()["names"]
+        names = words()["names"]
         return self._pick(names.get(f"{of}_{self._language}", names[f"{of}_en"]))
 
     def facts(self, *, sure: bool = False) -> dict[str, Fact]:
@@ -312,14 +316,17 @@ class _Maker:
     def _of_Receipt(self) -> dict[str, tuple[bool, Fact]]:
         total = Decimal(0)
         for name in self._chance.sample(
-            _words()["names"][f"item_{self._language}"].split("|"), self._chance.randrange(2, 5)
+            words()["names"][f"item_{self._language}"].split("|"), self._chance.randrange(2, 5)
         ):
             price = Decimal(self._chance.randrange(120, 3000)) / 100
             count = self._chance.choice(("", "", "2", "3"))
             if self._currency == "JPY":
                 price = price.quantize(Decimal(1))
             total += price
-            self._items.append((name, count, self._money(price).written))
+            written = f"{count} x {name}" if count and self._style else f"{name} x{count}" if count else name
+            self._items.append(
+                Item(name, count, self._money(price).written, self._each(price, count), written)
+            )
         sums = {
             "en": ("Subtotal", "Tax"),
             "zh": ("小计", "优惠"),
@@ -348,6 +355,11 @@ class _Maker:
             "paymentMethod": (False, method),
             "orderNumber": (False, order),
         }
+
+    def _each(self, price: Decimal, count: str) -> str:
+        """What one of some pieces costs, "" where that is no amount."""
+        each = (price / int(count or 1)).quantize(price)
+        return self._money(each).written if count and each * int(count) == price else ""
 
     def _of_Invoice(self) -> dict[str, tuple[bool, Fact]]:
         account = self._chance.choice((self.code(0, 9), self.code(2, 8), self._spaced(3, 3, 4)))
@@ -539,7 +551,7 @@ class _Maker:
         return {"amount": (True, self.amount(50, 9000))}
 
     def _of_Recipe(self) -> dict[str, tuple[bool, Fact]]:
-        self._stuff = _words()["names"][f"stuff_{self._language}"].split("|")
+        self._stuff = words()["names"][f"stuff_{self._language}"].split("|")
         minutes = self._chance.choice((20, 35, 45))
         unit = {"en": "min", "zh": "分钟", "de": "Min."}[self._language]
         size = f"{self._chance.randrange(2, 7)}"
