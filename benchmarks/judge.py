@@ -23,9 +23,11 @@ from benchmarks import dates, described, drawn, labelled, recorded, sheet_counts
 from benchmarks.labelled import Case, Label
 from benchmarks.sheet_layouts import JUDGING
 from engines.findings import CATEGORIES, Findings
-from engines.records import Record
+from engines.records import TYPES, Record, Value
 from rules.embedded import LocalModel
 from rules.judge import judge
+
+BEGINNING = 20  # letters of a long text, of which a record has the first sentence
 
 Judged = Sequence[tuple[Case, Findings]]
 
@@ -144,18 +146,41 @@ def _records(judged: Judged) -> str:
 
 
 def _fields(case: Case, record: Record | None) -> Counter[str]:
-    labels: dict[str, object] = case.record.get("fields", {})
     if record is None:
         return Counter()
+    known = TYPES[record.type].fields
+    labels = {name: label for name, label in case.record.get("fields", {}).items() if name in known}
     mine = {field.name: field for field in record.fields if field.name in labels}
     return Counter(
         labelled=len(labels),
         found=len(mine),
         right=sum(
-            recorded.is_equal(field.value, str(labels[name]))
+            recorded.is_equal(field.value, _listed(labels[name], field.value))
             or _squeezed(str(labels[name])) == _squeezed(field.text)
+            or _begins(str(labels[name]), field.value)
             for name, field in mine.items()
         ),
+    )
+
+
+def _begins(label: str, value: Value) -> bool:
+    """Whether a value is the beginning of a long text."""
+    said = _squeezed(value) if isinstance(value, str) else ""
+    return len(said) >= BEGINNING and _squeezed(label).startswith(said)
+
+
+def _listed(label: object, value: Value) -> str:
+    """A label as `is_equal` takes it: those of lists have a comma or a semicolon between the entries, and
+    more of an entry than what names it.
+    """
+    text = str(label)
+    if not isinstance(value, list):
+        return text
+    names = [next(iter(entry.values())) for entry in value]
+    parts = text.split("; " if "; " in text else ", ")
+    return " | ".join(
+        next((name for name in names if _squeezed(name) and _squeezed(name) in _squeezed(part)), part)
+        for part in parts
     )
 
 
