@@ -17,6 +17,7 @@ from rules.view import Draft, View
 
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
 _MAYBE_SAID = ("conversations", "", "page", "article")  # with a field for a message, these are conversations
+LONG = 3  # lines of a paragraph of an assistant's answer
 READ = 300  # the same, of the paragraphs of a page to read
 QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
@@ -27,6 +28,7 @@ _TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?
 _LONG_AGO = re.compile(r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?) ago", re.IGNORECASE)
 _BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
 _AUTHORED = re.compile(rf"((?!\d).{{2,30}}?)[ ·•]+(?:{AGO})\W{{0,3}}", re.IGNORECASE)
+_HANDLED = re.compile(r"([^@]{2,30}) ?@\w{2,30}")  # and no address of a mail
 _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
 _BYLINE = re.compile(r"(?:by|von|par|por|作者|文)[:：/]? ?(.{2,40}?)(?: ?[·•|,].{0,60})?", re.IGNORECASE)
 _VIEWS = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:views|播放|观看)", re.IGNORECASE)
@@ -54,8 +56,9 @@ def conversation(view: View) -> Record | None:
         draft.add("participant", [{"name": who}], [whom])
     said = _messages(layout, who)
     if said:
-        text = plain(_TRAILING_TIME.sub("", said[-1].text))
-        draft.add("lastMessage", first_sentence(text, QUOTED), said[-1].lines)
+        last = _last(layout, said)
+        text = plain(_TRAILING_TIME.sub("", last.text))
+        draft.add("lastMessage", first_sentence(text, QUOTED), last.lines)
     draft.name_app("app")
     return draft.record("Conversation")
 
@@ -251,27 +254,41 @@ def place(view: View) -> Record | None:
 
 
 def _messages(layout: Layout, who: str) -> list[Block]:
-    """The messages of a conversation, without names, times, buttons and the field to type in."""
+    """The messages of a conversation, without names, times, buttons and the field to type in. An assistant's
+    are as wide as the screen.
+    """
     left, right = layout.bubbles
+    among = {id(block): block for block in (*left, *right, *layout.paragraphs)}
     said = sorted(
         (
             block
-            for block in [*left, *right]
+            for block in among.values()
             if _is_said(plain(block.text), who)
             and not _is_speaker(block, left)
-            and layout.composer not in block.lines
+            and (layout.composer is None or block.bottom < layout.composer.top)
         ),
         key=lambda block: block.top,
     )
     timed = [block for block in said if _has_time(block, layout)]
-    said = timed if len(timed) >= 2 else said  # and not the buttons below
+    # The buttons below have no time; where the names above messages have, most of the text has none.
+    if len(timed) >= 2 and 2 * sum(len(one.text) for one in timed) > sum(len(one.text) for one in said):
+        said = timed
     often = Counter(plain(block.text) for block in said)
     return [block for block in said if often[plain(block.text)] == 1]  # names above messages are there again
 
 
+def _last(layout: Layout, said: list[Block]) -> Block:
+    """The last message, or where it is an assistant's, with many paragraphs, the first of these: what follows
+    the last question.
+    """
+    asked = max((block.bottom for block in layout.bubbles[1]), default=0)
+    answer = [block for block in said if block.top >= asked > 0]
+    is_long = any(len(one.lines) >= LONG and one.right - one.left > 0.6 * layout.width for one in answer)
+    return answer[0] if is_long and not any(_has_time(one, layout) for one in answer) else said[-1]
+
+
 def _is_said(text: str, who: str) -> bool:
-    is_time = WHEN_RIGHT.fullmatch(text) or _LONG_AGO.fullmatch(text)
-    return weight(text) >= 4 and text != who and is_title(text, 4) and not is_time
+    return weight(text) >= 4 and text != who and is_title(text, 4) and not _is_ago(text)
 
 
 def _has_time(block: Block, layout: Layout) -> bool:
@@ -322,10 +339,16 @@ def _author(layout: Layout) -> tuple[str, Line] | None:
             return name.split(" ")[0], row.first
         if (dated := _AUTHORED.fullmatch(text)) and is_title(dated[1]) and len(dated[1].split()) <= 3:
             return _BY.sub("", dated[1]).strip(), row.first
-        after = layout.rows[at + 1 : at + 2]
+        if (glued := _HANDLED.fullmatch(text)) and is_title(glued[1]):
+            return glued[1].strip(), row.first
+        after = [one for one in layout.rows[at + 1 : at + 3] if not _is_ago(plain(one.first.text))][:1]
         if weight(name) >= 3 and is_title(name) and after and plain(after[0].first.text).startswith("@"):
             return name[:40], row.first
     return None
+
+
+def _is_ago(text: str) -> bool:
+    return WHEN_RIGHT.fullmatch(text) is not None or _LONG_AGO.fullmatch(text) is not None
 
 
 def _longest(layout: Layout) -> Block | None:
