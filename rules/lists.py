@@ -42,6 +42,8 @@ def entries(layout: Layout, title: str = "") -> list[Entry]:
     rows = [row for row in entry_rows(layout) if name_of(row) != title]
     mixed = [row for row in rows if not row.first.text.isupper()]
     rows = mixed if len(mixed) >= 2 else rows
+    names = tuple(f"{name_of(row)}:" for row in rows)
+    rows = [row for row in rows if not name_of(row).startswith(names)]  # "Anna: see you", what she said
     begun = [row for row in rows if not name_of(row)[:1].islower()]  # the others go on with a wrapped line
     rows = begun if len(begun) >= 2 else rows
     found = [
@@ -149,7 +151,8 @@ def _title(view: View) -> str:
 def _name(view: View, draft: Draft) -> str:
     """The heading of the list, noted as its name unless any such list has it."""
     found = heading(view.layout, view.kind, view.app)
-    if found and not found.generic:
+    entered = {id(row.first) for row in view.layout.entries}
+    if found and not found.generic and not any(id(line) in entered for line in found.lines):
         draft.add("name", found.text, found.lines)
     return found.text if found else ""
 

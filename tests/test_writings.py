@@ -45,6 +45,59 @@ def test_a_conversation_has_its_participant_and_last_message():
     assert [record.fields[1].lines] == [[7]]
 
 
+def test_the_last_message_of_an_assistant_begins_below_the_question():
+    said = found(
+        *BAR,
+        (150, 130, "Tern 4B", 56),
+        (520, 320, "Why is the sea salt?"),
+        (60, 460, "Rain takes salts from the rocks of the"),
+        (60, 510, "land, and the rivers bring them into"),
+        (60, 560, "the sea, where they stay for very long."),
+        (60, 700, "What evaporates has no salt in it, so"),
+        (60, 750, "more and more of it has come together."),
+        (60, 890, "812ms per token, 1.2 tokens per second"),
+        (60, 2200, "Type a message"),
+        (60, 2290, "Sources: an encyclopedia of the sea"),
+    )
+
+    last = said.records[0].text("lastMessage")
+    assert last.startswith("Rain takes salts from the rocks")
+
+
+def test_what_somebody_said_in_a_list_of_chats_is_no_entry():
+    said = found(
+        *BAR,
+        (60, 130, "Chats", 56),
+        *((150, 320, "Oskar Lind", 44), (930, 322, "17:05"), (150, 384, "Oskar Lind: See you", 36)),
+        *((150, 520, "Choir", 44), (930, 522, "16:48"), (150, 584, "Page 14 today", 36)),
+        *((150, 720, "Piano lessons", 44), (860, 722, "Yesterday"), (150, 784, "Thank you!", 36)),
+    )
+
+    names = [entry["who"] for entry in said.records[0].entries("entries")]
+    assert names == ["Oskar Lind", "Choir", "Piano lessons"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ((150, 320, "Ines Ferrand", 44), (150, 380, "5 hours ago", 36), (150, 440, "@ines@tern.example", 36)),
+        ((150, 320, "Ines Ferrand@ines", 44), (150, 380, "5 hours ago", 36)),
+    ],
+)
+def test_the_author_of_a_post_is_above_or_before_the_handle(rows):
+    said = found(
+        *BAR,
+        *((60, 130, "For you", 46), (400, 130, "Local", 46), (700, 130, "Federated", 46)),
+        *rows,
+        (150, 520, "The first swallows are back above the harbour,"),
+        (150, 580, "and nobody has told the weather #spring #birds"),
+        *((150, 700, "Reply"), (400, 700, "Boost"), (700, 700, "Like")),
+    )
+
+    assert said.records[0].type == "SocialMediaPosting"
+    assert said.records[0].text("author") == "Ines Ferrand"
+
+
 @pytest.mark.parametrize(
     ("header", "language", "title"),
     [
