@@ -196,13 +196,16 @@ def _is_period(text: str) -> str | None:
 def balance(view: View) -> Record | None:
     """How much there is: an account, a portfolio, a budget."""
     pairs = view.pairs
+    is_account = view.kind == "accounts" and not evidence(view, "receipt") + evidence(view, "flight")
     if (
-        evidence(view, "balance") < 1
+        (evidence(view, "balance") < 1 and not is_account)
         or _is_due(view)
         or pairs.has("beneficiary", "order", "departure", "tracking")
     ):
         return None
     found = pairs.find("balance", _amount(view), _STRICT)
+    if found is None and is_account:
+        found = pairs.find("total", _amount(view), _STRICT) or _largest(view)
     entries = [
         (name, price, row)
         for name, price, row in _priced(view)

@@ -59,8 +59,8 @@ WEAKER = 36  # twice the letters by which a weak cue must be nearer than another
 PLANNED = frozenset({"appointment", "departure", "pickup"})  # kinds that a title tells
 
 
-# Kinds of screens whose days are of the world, not of a person.
-_ARTICLES = frozenset({"article", "post"})
+# Kinds of screens whose days are of the world or past, and no plans.
+_ARTICLES = frozenset({"article", "post", "accounts"})
 
 # Deliveries are events that need no time of day.
 _KINDS = {"delivery": "event"}

@@ -5,6 +5,7 @@ the language of `benchmarks/drawn.py`, where || and | are rows of small and of l
 """
 
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from benchmarks import drawn
 from engines.lines import Line, Page
 from engines.records import TYPES
 from rules.judge import judge
+from rules.occasions import occasions
 from tests.support import fonts
 
 TAKEN = datetime(2026, 11, 22, 12, 0)  # a Sunday
@@ -131,3 +133,11 @@ def test_days_of_several_loans_are_not_that_of_a_bill():
         ". Pay now",
     ]
     assert not {"Invoice", "EventReservation"} & {record.type for record in records(rows)}
+
+
+def test_the_spending_of_accounts_is_a_balance_and_none_of_its_days_is_to_come():
+    rows = ["# Accounts", "k Total :: €2,589.30", "! Transactions"]
+    rows += ["- Groceries :: -€68.00", ". Corner bank · 23 Mon 07:30", "- Toll :: -€40.00"]
+    (found,) = records(rows)
+    assert (found.type, found.amount("amount")) == ("Balance", (Decimal("2589.30"), "EUR"))
+    assert occasions(page(rows), TAKEN) == []
