@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from engines.lines import Line
 from tests.support import fonts
 
@@ -163,11 +165,22 @@ class Canvas:
                 self._text(
                     layout.at if layout.down else layout.left, self._y, label, size + layout.small, stacked
                 )
-            down = int(layout.down * size)
+            down, label_at = int(layout.down * size), len(self.lines) - 1
             deep = self._wrapped(
                 value, layout.at, self._y + down, size + layout.large, layout.anchor, layout.width
             )
-            self._y += down + deep + int(layout.extra * size)
+            self._y += down + deep + int(layout.extra * size) + self._parted(label_at)
+
+    def _parted(self, label: int) -> int:
+        """Move a value that lies on its label below it, and return how far."""
+        lines = self.lines[label:]
+        if not any(one.left < lines[0].right and one.top < lines[0].bottom for one in lines[1:]):
+            return 0
+        down = int(1.2 * lines[0].height)
+        self.lines[label + 1 :] = [
+            msgspec.structs.replace(one, top=one.top + down, bottom=one.bottom + down) for one in lines[1:]
+        ]
+        return down
 
     def _joined(self, label: str, value: str, layout: Layout) -> str:
         """A label and its value in one line."""
