@@ -19,6 +19,7 @@ _NUMBER = (
     r"|\d{1,3}(?:\.\d{3}){1,5}(?:,\d{1,2})?|\d{1,3}(?:[ ']\d{3}){1,5}(?:[.,]\d{1,2})?"
     r"|\d{1,15}(?:[.,]\d{1,2})?)(?![\d])(?:[.,]-{1,2})?"
 )
+_NO_PIECES = r"(?=钱|[^\u4e00-\u9fff]|$)"  # 块 before another word counts pieces: 20块松饼
 _MANY = {"万": 10_000, "萬": 10_000, "亿": 100_000_000, "億": 100_000_000}
 _PLAIN = re.compile(rf"(?P<sign>[-+])? ?(?P<number>{_NUMBER})(?P<after>-)?")
 
@@ -130,7 +131,14 @@ def _marked() -> re.Pattern[str]:
         re.escape(mark) for mark in marks if mark[0] not in "元块円원" and not mark[0].islower()
     )
     after = "|".join(
-        re.escape(mark) + (r"(?![A-Za-z])" if mark[-1].isascii() and mark[-1].isalpha() else "")
+        re.escape(mark)
+        + (
+            r"(?![A-Za-z])"
+            if mark[-1].isascii() and mark[-1].isalpha()
+            else _NO_PIECES
+            if mark == "块"
+            else ""
+        )
         for mark in marks
     )
     return re.compile(

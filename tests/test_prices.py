@@ -25,6 +25,7 @@ from tests.support.properties import REPEATED
         ("RM 5.90", "5.90", "MYR"),
         ("R$ 1.250,00", "1250.00", "BRL"),
         ("HK$120", "120", "HKD"),
+        ("一共 20块钱", "20", "CNY"),
         ("3.5万元", "35000", "CNY"),
         ("12,– €", "12", "EUR"),
         ("Total due: $84.20 by Friday", "84.20", "USD"),
@@ -36,7 +37,9 @@ def test_an_amount_is_a_number_and_a_currency(text, value, currency):
     assert (price.value, price.currency) == (value, currency)
 
 
-@pytest.mark.parametrize("text", ["12.50", "SF 12345", "Room 12", "v1.2.3", "10:45", "EUROPE 12"])
+@pytest.mark.parametrize(
+    "text", ["12.50", "成品量：20块松饼", "SF 12345", "Room 12", "v1.2.3", "10:45", "EUROPE 12"]
+)
 def test_other_numbers_are_none(text):
     assert Money(text).prices(text) == []
 
