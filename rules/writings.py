@@ -11,19 +11,22 @@ from engines.records import Record
 from rules import wordlists
 from rules.headings import first_sentence, heading, is_title, names_nothing, site
 from rules.kinds import AGO, WHEN_RIGHT
-from rules.layout import Block, Layout, folded, is_chinese, is_clock, letters, plain, weight
+from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, letters, plain, weight
 from rules.names import is_generic
+from rules.pairs import FORMED, Value
+from rules.subjects import subject
+from rules.travel import put
 from rules.view import Draft, View
 
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
 _MAYBE_SAID = ("conversations", "", "page", "article")  # with a field for a message, these are conversations
+MOST_LISTED = 40
 LONG = 3  # lines of a paragraph of an assistant's answer
 READ = 300  # the same, of the paragraphs of a page to read
 QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
-_RECIPE = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["recipe"].items()}
 _TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
 _LONG_AGO = re.compile(r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?) ago", re.IGNORECASE)
 _BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
@@ -162,29 +165,60 @@ def article(view: View) -> Record | None:
 
 def recipe(view: View) -> Record | None:
     """A recipe: its name, how long it takes, for how many, and what it needs."""
-    if view.kind != "recipe":
+    pairs = view.pairs
+    listed = next(
+        (label.line for label in pairs.labels if label.is_whole and "ingredients" in label.names), None
+    )
+    timed = pairs.find(("total_time", "part_time", "time"), _duration, FORMED)
+    size = pairs.find("yield", _portions, FORMED)
+    if view.kind != "recipe" and (listed is None or (timed is None and size is None)):
         return None
-    layout, draft = view.layout, Draft(view)
-    found = heading(layout, view.kind, view.app)
-    if found is None or found.generic:
+    found = heading(view.layout, view.kind, view.app)
+    name = Value(found.text, found.lines, "above", "") if found and not found.generic else subject(view)
+    if name is None:
         return None
-    draft.add("name", found.text, found.lines)
-    for at, line in enumerate(layout.lines):
-        label, colon, rest = plain(line.text).replace("：", ":").partition(":")
-        word = folded(label)
-        near = [line, *layout.lines[at + 1 : at + 4]]
-        if word in _RECIPE["time"] or any(map(word.startswith, _RECIPE["time"])):
-            timed = next((one for one in near if _DURATION.search(one.text)), None)
-            if timed and (match := _DURATION.search(timed.text)):
-                draft.add("totalTime", match[0], [timed])
-        elif word in _RECIPE["yield"] and colon and rest.strip():
-            draft.add("recipeYield", rest.strip()[:30], [line])
-        elif word in _RECIPE["ingredients"]:
-            after = [one for one in layout.lines[at + 1 : at + 16] if weight(one.text) >= 3]
-            parts = [one for one in after if not re.search("[:：]", one.text)]
-            listed = [{"name": plain(one.text)[:60]} for one in parts if len(one.text) <= 60]
-            draft.add("recipeIngredient", listed, parts)
+    draft = Draft(view)
+    draft.add("name", name.text, name.lines)
+    put(draft, "totalTime", timed)
+    put(draft, "recipeYield", size)
+    rows = _listed_below(view, listed) if listed else []
+    names = [{"name": " ".join(line.text for line in row.lines)[:60]} for row in rows]
+    draft.add("recipeIngredient", names, [line for row in rows for line in row.lines])
     return draft.record("Recipe")
+
+
+def _duration(text: str) -> str | None:
+    match = _DURATION.search(text[:60])
+    return match[0] if match else None
+
+
+def _portions(text: str) -> str | None:
+    return (
+        text[:30] if len(text) <= 30 and any(map(str.isdigit, text)) and not _DURATION.search(text) else None
+    )
+
+
+def _listed_below(view: View, label: Line) -> list[Row]:
+    """The short rows below a label, up to another label, a gap or a sentence."""
+    rows: list[Row] = []
+    last, step = label.bottom, 3 * label.height
+    for row in view.layout.rows:
+        if row.first.top < label.bottom - 2 or view.pairs.begins_label(row.first):
+            continue
+        text = row.first.text
+        if (
+            row.first.top - last > step
+            or row.first.left > label.left + 0.2 * view.layout.width
+            or view.pairs.is_label(row.first)
+            or len(text) > 60
+            or weight(text) < 3
+            or text.endswith(_SAID_ENDS)
+        ):
+            break
+        step = 2 * max(row.first.height, row.first.top - last)
+        last = row.first.bottom
+        rows.append(row)
+    return rows[:MOST_LISTED]
 
 
 def weather(view: View) -> Record | None:

@@ -153,6 +153,27 @@ def test_a_recipe_has_its_ingredients():
     assert said.title == "Recipe: Plum crumble"
 
 
+def test_a_recipe_is_known_by_its_ingredients_and_read_in_columns():
+    said = found(
+        *BAR,
+        (60, 150, "Recipes", 48),
+        (60, 270, "Plum crumble", 66),
+        *((60, 420, "Serves", 34), (400, 420, "Ready in", 34)),
+        *((60, 480, "4"), (400, 480, "1 h 10 min")),
+        (60, 620, "Ingredients"),
+        *((60, 700 + 76 * n, text) for n, text in enumerate(("800 g plums", "200 g flour", "1 tsp salt"))),
+        (340, 950, "Member since March 2019", 34),
+    )
+
+    assert said.records[0].type == "Recipe"
+    assert fields(said.records[0]) == {
+        "name": "Plum crumble",
+        "totalTime": "1 h 10 min",
+        "recipeYield": "4",
+        "recipeIngredient": [{"name": "800 g plums"}, {"name": "200 g flour"}, {"name": "1 tsp salt"}],
+    }
+
+
 def test_a_dialog_that_says_what_failed_is_an_error():
     said = found(
         (40, 160, "Photos", 56),
