@@ -6,7 +6,7 @@ from engines.lines import Line
 from engines.records import Record
 from rules.accounts import ibans
 from rules.layout import Row, is_chinese, letters, plain, weight
-from rules.pairs import FORMED, NAMED, Pairs, Value, Where
+from rules.pairs import FORMED, NAMED, Value, Where
 from rules.prices import Price
 from rules.subjects import about, any_of, evidence, is_heading, mentioned, subject, words_of
 from rules.travel import put
@@ -31,15 +31,15 @@ _SENT = re.compile(
 
 def receipt(view: View) -> Record | None:
     """What was bought and paid, with its total."""
-    pairs, items = view.pairs, _items(view, view.pairs)
+    pairs, items = view.pairs, _items(view)
     shown = evidence(view, "receipt") + pairs.has("total") + (len(items) > 1) + (mentioned(view) is not None)
     if shown < 2 or _is_due(view) or evidence(view, "transfer") > 2 + pairs.has("seller") + len(items):
         return None
     total = pairs.find("total", _amount(view), _BESIDE) or pairs.find("amount", _amount(view), _BESIDE)
     total = total or _said(view, "total")
     is_paid = pairs.has("seller", "payment_method", "order") or mentioned(view) is not None
-    if total is None and is_paid:
-        total = _largest(view) or _only(view)
+    if total is None and (is_paid or items):
+        total = _largest(view) or (_only(view) if is_paid else None)
     if total is None or not (is_paid or pairs.has("total") or items):
         return None
     draft = Draft(view)
@@ -209,7 +209,7 @@ def balance(view: View) -> Record | None:
     entries = [
         (name, price, row)
         for name, price, row in _priced(view)
-        if found is None or price.value != found[0].value
+        if not _is_sum(view, row) and (found is None or price.value != found[0].value)
     ]
     if found is None and len(entries) < 3:
         return None
@@ -318,21 +318,22 @@ def _only(view: View) -> tuple[Price, Value] | None:
     return found[0] if len(found) == 1 else None
 
 
-def _items(view: View, pairs: Pairs) -> list[tuple[dict[str, str], Row]]:
-    """What was bought: the rows with a name and a price above the first sum."""
-    sums = [label.line.top for label in pairs.labels if label.is_first and label.names & {"total", "due"}]
-    sums += [label.line.top for label in pairs.labels if label.is_whole and label.names & {"other"}]
-    found = []
+def _items(view: View) -> list[tuple[dict[str, str], Row]]:
+    """What was bought: the rows with a name and a price above the first sum, or those below one."""
+    listed: list[list[tuple[dict[str, str], Row]]] = [[]]
     for name, price, row in _priced(view):
-        if row.first.top >= min(sums, default=view.layout.height) - 2 or price.value.startswith("-"):
+        if _is_sum(view, row):
+            listed.append([])
+            continue
+        if price.value.startswith("-"):
             continue
         quantity = _QUANTITY.search(name)
         item = {"name": plain(_QUANTITY.sub("", name, count=1)) if quantity else name}
         if quantity is not None:
             item["quantity"] = next(group for group in quantity.groups() if group)
         item["price"] = _written(price, row)
-        found.append((item, row))
-    return found
+        listed[-1].append((item, row))
+    return listed[0] or next((items for items in listed if len(items) > 1), [])
 
 
 def _priced(view: View) -> list[tuple[str, Price, Row]]:
@@ -343,7 +344,7 @@ def _priced(view: View) -> list[tuple[str, Price, Row]]:
             continue
         price = view.money.amount(row.last.text)
         name = plain(row.first.text)
-        if price is None or weight(name) < 2 or is_heading(name) or _is_labelled(view, row.first):
+        if price is None or weight(name) < 2:
             continue
         if len(row.lines) > 2 and re.fullmatch(r"[x×]? ?\d{1,3} ?[x×]?", row.lines[1].text.strip()):
             name = f"{row.lines[1].text.strip(' x×')}x {name}"
@@ -351,10 +352,10 @@ def _priced(view: View) -> list[tuple[str, Price, Row]]:
     return found
 
 
-def _is_labelled(view: View, line: Line) -> bool:
-    """Whether a line is a label, with a rate of a tax or a sign behind it."""
-    return any(
-        label.line is line and label.start == 0 and weight(line.text[label.end :]) <= 2
+def _is_sum(view: View, row: Row) -> bool:
+    """Whether a row begins with a label, with a rate of a tax or a sign behind it, or a heading."""
+    return is_heading(plain(row.first.text)) or any(
+        label.line is row.first and label.start == 0 and weight(row.first.text[label.end :]) <= 2
         for label in view.pairs.labels
     )
 

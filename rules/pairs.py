@@ -136,6 +136,8 @@ class Pairs:
             return
         beside = self.beside(line)
         below = self.near(line, below=not self._is_captioned)
+        if beside is None and (below is None or self._is_other(below)):
+            below = self._set_below(line) or below
         if beside is not None and below is not None and self._is_column(line, beside, below):
             yield self._value(below, "below", name)
         if beside is not None and (not self._is_other(beside) or "status" in label.names):
@@ -176,7 +178,7 @@ class Pairs:
             and (other.colon or (other.is_first and not _is_part(label, other, text)))
         ]
         rest = text[label.end : min(following, default=len(text))]
-        return _IS.sub("", rest.lstrip(".").strip(" :：#|·•,;，；。-–—=")).strip()
+        return _IS.sub("", rest.lstrip(" .…").strip(" :：#|·•,;，；。-–—=")).strip()
 
     def _continued(self, label: Label, rest: str) -> tuple[Line, ...]:
         """The line of a label and those into which the paragraph that it begins was wrapped."""
@@ -228,6 +230,26 @@ class Pairs:
             if _in_column(line, other) and (best is None or gap < best[0]):
                 best = gap, other
         return best[1] if best else None
+
+    def _set_below(self, line: Line) -> Line | None:
+        """The value of a label that is too long to be in its row: right below, and at the right edge of other
+        values.
+        """
+        for other in self._layout.lines:
+            if (
+                -0.2 * line.height < other.top - line.bottom < 0.8 * line.height
+                and other.left > line.left + line.height
+                and len(self._row[id(other)].lines) == 1
+                and any(abs(other.right - right) < 0.3 * line.height for right in self._edges)
+            ):
+                return other
+        return None
+
+    @functools.cached_property
+    def _edges(self) -> set[int]:
+        """The right edges of the values that are beside their labels."""
+        beside = (self.beside(label.line) for label in self.labels if label.is_whole)
+        return {value.right for value in beside if value is not None}
 
     def _is_column(self, line: Line, beside: Line, below: Line) -> bool:
         """Whether a row is the heads of columns: below each is something, set at its left edge."""

@@ -141,3 +141,26 @@ def test_the_spending_of_accounts_is_a_balance_and_none_of_its_days_is_to_come()
     (found,) = records(rows)
     assert (found.type, found.amount("amount")) == ("Balance", (Decimal("2589.30"), "EUR"))
     assert occasions(page(rows), TAKEN) == []
+
+
+def test_items_are_below_a_heading_or_below_the_sums():
+    first, *rows = ["k Total :: €6.00", "k Date :: 20 Nov 2026", "k Card :: PayPal"]
+    items = ["k 2 x Bread :: €4.00", "k Milk :: €2.00"]
+    for screen in (["# Order details", "! Tallow Bakery", *items, first, *rows],
+                   ["# Receipt", "! Tallow Bakery", first, *rows, *items]):  # fmt: skip
+        (record,) = records(screen)
+        assert [one["name"] for one in record.entries("items")] == ["Bread", "Milk"]
+
+
+def test_a_value_behind_dots_or_below_its_label_at_the_right_is_read():
+    rows = ["# Receipt", "! Tallow Bakery", ". Total ........ €6.00", ". Order number .... TB-4411"]
+    (record,) = records(rows)
+    assert (record.amount("total"), record.text("orderNumber")) == ((Decimal("6.00"), "EUR"), "TB-4411")
+
+    texts = [("Receipt", 60, 150), ("Tallow Bakery", 60, 240), ("Date of purchase", 240, 420)]
+    texts += [("Total", 240, 350), ("Order number", 240, 540)]
+    values = [("€6.00", 840, 350), ("20 November 2026", 840, 466), ("TB-4411", 840, 540)]
+    lines = [Line(text, 0.98, left, top, left + 18 * len(text), top + 36) for text, left, top in texts]
+    lines += [Line(text, 0.98, right - 18 * len(text), top, right, top + 36) for text, right, top in values]
+    found = judge(Page(1080, 2340, lines), analyser="judged", language="en", taken=TAKEN).records
+    assert found[0].text("date") == "2026-11-20"
