@@ -16,7 +16,7 @@ from engines.lines import Line
 from tests.support import fonts
 
 WIDTH, HEIGHT = 1080, 2340
-RUNNING = ("mail", "bubble")  # layouts of sentences
+RUNNING = ("mail", "note", "bubble")  # layouts of sentences
 _CHINESE = r"[\u3040-\u9fff]"
 
 
@@ -198,16 +198,19 @@ class Canvas:
         self._y += int(1.5 * size) + deep + int(0.7 * size)
 
     def running(self, layout: str, texts: list[str]) -> None:
-        """Sentences, as a mail or in the bubble of a message."""
+        """Sentences: a line each as in a mail, as a note, or in the bubble of a message."""
         size = self._size
         if layout == "mail":
             self._y += 60
             for text in texts:
                 self._y += self._wrapped(text, 60, self._y, size, "l", 960) - int(0.3 * size)
             return
+        whole = ("" if re.search(_CHINESE, texts[0]) else " ").join(texts)
+        if layout == "note":
+            self._wrapped(whole, 60, self._y + 60, size, "l", 960)
+            return
         self._text(WIDTH / 2, self._y, self._chance.choice(("Info", "106 9330", "+44 7700 900123")), 44, "m")
         self._y += 160
-        whole = ("" if re.search(_CHINESE, texts[0]) else " ").join(texts)
         self._y += self._wrapped(whole, 110, self._y, size, "l", 700)
 
     def _wrapped(self, text: str, x: int, y: int, size: int, anchor: str, width: int) -> int:

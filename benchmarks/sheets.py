@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 
 from benchmarks.sheet_layouts import HEIGHT, LAYOUTS, RUNNING, WIDTH, Canvas, Item, Layout, words
 from engines.lines import Page
+from engines.records import TYPES
 from tests.support import fonts
 
 TAKEN = datetime(2026, 11, 22, 12, 0)  # a Sunday
@@ -165,7 +166,7 @@ class _Maker:
         self._stuff: list[str] = []
 
     def sheet(self, layout: str, name: str) -> Sheet | None:
-        """The sheet in a layout; None where the type has no sentences for it."""
+        """The sheet in a layout; None where the type has no sentences for it, or they make no record."""
         facts = self.facts()
         canvas = Canvas(self._chance)
         if layout in RUNNING:
@@ -178,6 +179,8 @@ class _Maker:
             ]
             named = {field for sentence in said for field in re.findall(r"\{(\w+)\}", sentence)}
             facts = {field: fact for field, fact in facts.items() if field in named}
+            if not any(facts.keys() >= set(needed) for needed in TYPES[self._kind].needs):
+                return None
             texts = [
                 sentence.format(**{field: fact.written for field, fact in facts.items()}) for sentence in said
             ]
