@@ -109,12 +109,13 @@ def transfer(view: View) -> Record | None:
         return None
     if evidence(view, "flight") > 3 or evidence(view, "subscription") > evidence(view, "transfer"):
         return None
-    draft = Draft(view)
+    draft, is_said = Draft(view), False
     for line in view.layout.lines:
         if (sent := _SENT.search(line.text[:200])) is not None:
             price = view.money.price(sent["amount"] or sent["received"] or sent["got"] or "")
             name = sent["to"] or sent["from"] or sent["by"]
             if price is not None:
+                is_said = True
                 draft.add("amount", price.normal(), [line], sent[0])
                 draft.add("beneficiary" if sent["to"] else "sender", name.strip(), [line], name)
     amount = (
@@ -122,9 +123,10 @@ def transfer(view: View) -> Record | None:
         or pairs.find("total", _amount(view), _BESIDE)
         or _largest(view)
     )
-    if amount is None:
+    if amount is not None:
+        _put_price(draft, "amount", amount)
+    elif not is_said:
         return None
-    _put_price(draft, "amount", amount)
     for name in ("beneficiary", "sender"):
         for found in pairs.each(name, _person, ("colon", "rest", "right", "below")):
             # "to the" and "from now" begin sentences; "received from" does not.

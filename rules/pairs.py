@@ -8,7 +8,6 @@ values and a list of labels beside theirs need no rules of their own.
 """
 
 import functools
-import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
@@ -22,6 +21,7 @@ MAX_LABEL = 40  # characters
 MOST_WRAPPED = 4  # lines of a value
 FAR_BELOW = 2.4  # heights of the larger line between a label and a value below it
 OTHER = "other"
+_AROUND = " :：#|·•,;，；。-–—="  # what is between a label and its value
 # A label is a caption of the value above it where the gap above is at most this part of the one below; so
 # many more labels must be captions than not.
 NEARER, LEAST_CAPTIONS, NO_GAP = 0.7, 2, 10_000
@@ -178,16 +178,21 @@ class Pairs:
             and (other.colon or (other.is_first and not _is_part(label, other, text)))
         ]
         rest = text[label.end : min(following, default=len(text))]
-        return _IS.sub("", rest.lstrip(" .…").strip(" :：#|·•,;，；。-–—=")).strip()
+        return _IS.sub("", rest.lstrip(" .…").strip(_AROUND)).strip()
 
     def _continued(self, label: Label, rest: str) -> tuple[Line, ...]:
         """The line of a label and those into which the paragraph that it begins was wrapped."""
         block = self._block.get(id(label.line))
-        if block is None or not label.line.text.rstrip(" .:").endswith(rest.rstrip(" .:")):
+        if block is None or not label.line.text.rstrip(_AROUND).endswith(rest.rstrip(_AROUND)):
             return (label.line,)
         at = next(number for number, one in enumerate(block.lines) if one is label.line)
-        following = block.lines[at + 1 : at + MOST_WRAPPED]
-        return (label.line, *itertools.takewhile(lambda line: not self.begins_label(line), following))
+        wide = max(line.right for line in block.lines)
+        found = [label.line]
+        for line in block.lines[at + 1 : at + MOST_WRAPPED]:
+            if self.begins_label(line) or _has_room(found[-1], line, wide):
+                break
+            found.append(line)
+        return tuple(found)
 
     def _value(self, line: Line, where: Where, label: str) -> Value:
         """A value with the lines into which it was wrapped."""
@@ -262,6 +267,13 @@ class Pairs:
             and abs(under.left - beside.left) < line.height
             and abs(under.right - beside.right) > 2
         )
+
+
+def _has_room(line: Line, below: Line, wide: int) -> bool:
+    """Whether the first word of the line below would fit behind a line, which then was not wrapped."""
+    word = below.text.split(" ")[0]
+    many = 1 if is_chinese(word[:1]) else len(word)
+    return line.right + (many + 1) * (below.right - below.left) / max(1, len(below.text)) < wide
 
 
 def _is_part(label: Label, other: Label, text: str) -> bool:

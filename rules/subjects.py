@@ -37,7 +37,7 @@ def any_of(name: str, part: str = "words") -> str:
 _CAPITAL = r"[A-ZÀ-ÖØ-Ý][\w'’.&-]{0,30}"
 _PROPER = (
     rf"(?:(?:{any_of('sentence', 'articles')}) )?{_CAPITAL}"
-    rf"(?: (?:(?:{any_of('sentence', 'small')}) )?{_CAPITAL}){{0,4}}"
+    rf"(?: (?:(?:{any_of('sentence', 'small')}) ){{0,2}}{_CAPITAL}){{0,4}}"
 )
 _BEFORE_NAME = re.compile(
     rf"(?<!\w)(?:{any_of('sentence', 'things')}) (?:\w{{1,12}} )?"

@@ -164,3 +164,26 @@ def test_a_value_behind_dots_or_below_its_label_at_the_right_is_read():
     lines += [Line(text, 0.98, right - 18 * len(text), top, right, top + 36) for text, right, top in values]
     found = judge(Page(1080, 2340, lines), analyser="judged", language="en", taken=TAKEN).records
     assert found[0].text("date") == "2026-11-20"
+
+
+def test_a_transfer_in_a_message_has_its_amount_and_what_usually_happens_is_no_event():
+    rows = ["# Nordbank", ". You sent €243.66 to Priya Raman on 13 November 2026.", ". Reference: Choir trip"]
+    rows.append(". The bank transfer usually arrives in one day.")
+    (found,) = records(rows)
+    assert (found.type, found.amount("amount")) == ("MoneyTransfer", (Decimal("243.66"), "EUR"))
+    assert found.text("beneficiary") == "Priya Raman"
+    assert occasions(page(rows), TAKEN) == []
+
+
+def test_a_value_ends_where_the_next_line_would_have_fitted():
+    texts = [
+        "Your appointment with Dr. Stone is confirmed and paid.",
+        "When: Dec 8, 2026 at 13:15",
+        "Where: Riverside Dental",
+        "Please arrive ten minutes early.",
+    ]
+    lines = [
+        Line(text, 0.98, 60, 200 + 52 * n, 60 + 18 * len(text), 236 + 52 * n) for n, text in enumerate(texts)
+    ]
+    found = judge(Page(1080, 2340, lines), analyser="judged", language="en", taken=TAKEN).records
+    assert (found[0].type, found[0].text("location")) == ("Appointment", "Riverside Dental")
