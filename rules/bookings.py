@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 
 from engines.records import Record
-from rules.layout import is_chinese, plain, weight
+from rules.layout import plain, weight
 from rules.moments import Moment, written
 from rules.pairs import FORMED, NAMED, Value
-from rules.subjects import about, any_of, evidence, mentioned, names_something, subject, words_of
+from rules.subjects import about, any_of, evidence, mentioned, subject
 from rules.travel import BESIDE, code, days_of, is_offer, mode_of, put, put_address
 from rules.view import Draft, View
 
@@ -42,7 +42,7 @@ def lodging(view: View) -> Record | None:
             if later is not None and later[0].day in (None, found[0].day):
                 clock, lines = later[0].clock, (*lines, *later[1].lines)
         draft.add(field, written(found[0].day, clock), lines, found[1].text)
-    name = pairs.text("hotel") or mentioned(view) or _named(view, "lodging") or subject(view)
+    name = pairs.text("hotel") or mentioned(view) or subject(view)
     if name is not None:
         draft.add("name", plain(name.text), name.lines, name.text)
     put_address(view, draft, "address")
@@ -63,31 +63,16 @@ def _below(view: View, value: Value) -> tuple[Moment, Value] | None:
     return found[0], Value(near.text, (near,), "below", "")
 
 
-def _named(view: View, kind: str) -> Value | None:
-    """A line in the head of a screen that has a word of its kind in a name: "Hotel Marina"."""
-    words = [word for word in words_of(kind) if len(word) > 2 or is_chinese(word[0])]
-    for line in sorted(view.layout.lines, key=lambda line: -line.height)[:12]:
-        text = plain(line.text)
-        if not names_something(view, text, line):
-            continue
-        folded = text.casefold()
-        if any(
-            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", folded) for word in words if word.isascii()
-        ) or any(word in folded for word in words if not word.isascii()):
-            return Value(text, (line,), "rest", "")
-    return None
-
-
 def event(view: View) -> Record | None:
     """Something one has a ticket or an invitation for."""
     pairs = view.pairs
     shown = (
         evidence(view, "event")
         + evidence(view, "admission")
-        + _has_seat(view)
         + pairs.has("doors")
         + pairs.has("venue")
         + pairs.has("event")
+        + _has_seat(view)
     )
     if (
         shown < 2
@@ -106,7 +91,7 @@ def event(view: View) -> Record | None:
     draft.add("startDate", starts[0].begins, starts[1].lines, starts[1].text)
     draft.add("endDate", starts[0].ends, starts[1].lines, starts[1].text)
     name = pairs.find("event", _name, NAMED)
-    named = name[1] if name else about(view, lambda text: not _is_place(view, text))
+    named = name[1] if name else about(view)
     if named is not None:
         draft.add("name", plain(named.text), named.lines, named.text)
     doors = pairs.find("doors", view.moments.clock, BESIDE)
@@ -123,11 +108,6 @@ def event(view: View) -> Record | None:
 def _has_seat(view: View) -> bool:
     """Whether a seat is that of a hall: trains and buses have other words."""
     return view.pairs.has("seat") and not view.pairs.has("departure", "platform", "train", "bus", "from")
-
-
-def _is_place(view: View, text: str) -> bool:
-    found = view.pairs.text("venue")
-    return found is not None and found.text == text
 
 
 def _name(text: str) -> str | None:
@@ -202,24 +182,14 @@ def food(view: View) -> Record | None:
     named = name[1] if name else about(view)
     if named is not None:
         draft.add("name", plain(named.text), named.lines, named.text)
-    size = view.pairs.find("party", _persons, FORMED) or _party(view)
-    if size is not None:
-        draft.add("partySize", size[0], size[1].lines, size[1].text)
+    size = view.pairs.find("party", _persons, FORMED)
+    put(draft, "partySize", size)
     return draft.record("FoodEstablishmentReservation", 0.8)
 
 
 def _persons(text: str) -> str | None:
     found = _PERSONS.match(text)
     return found[0] if found and not re.match(r"\d{1,2}[:.]\d", text) else None
-
-
-def _party(view: View) -> tuple[str, Value] | None:
-    """ "4 people", "4 Personen", 4人."""
-    for line in view.layout.lines:
-        found = _DINERS.search(line.text)
-        if found is not None:
-            return found[1], Value(found[0], (line,), "rest", "")
-    return None
 
 
 def appointment(view: View) -> Record | None:
@@ -261,7 +231,6 @@ def _is_talk(view: View) -> bool:
     return view.kind in ("conversation", "conversations") and (bool(right) or len(left) > 3)
 
 
-_DINERS = re.compile(rf"(?<![\d:.])(\d{{1,2}}) ?(?:{any_of('diners')})(?!\w)", re.IGNORECASE)
 _PERSON = re.compile(
     rf"(?<!\w)(?:{any_of('titles', 'before')})\.?(?: med\.?(?: dent\.?)?)?"
     r" [A-ZÄÖÜÉ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+){0,2}"

@@ -6,7 +6,7 @@ from engines.records import Record
 from rules.entities import NO_NAME, entities_of_codes
 from rules.layout import plain, weight
 from rules.onetime import one_time_codes
-from rules.pairs import FORMED, NAMED, Value
+from rules.pairs import FORMED, NAMED
 from rules.subjects import any_of, evidence, subject
 from rules.travel import put, put_address
 from rules.view import Draft, View
@@ -117,7 +117,7 @@ def contact(view: View) -> Record | None:
     draft = Draft(view)
     draft.add("name", plain(named.text), named.lines, named.text)
     put(draft, "telephone", phone)
-    put(draft, "email", mail or _loose_mail(view))
+    put(draft, "email", mail)
     put_address(view, draft, "address")
     return draft.record("Contact", 0.7)
 
@@ -130,10 +130,3 @@ def _phone(text: str) -> str | None:
 def _mail(text: str) -> str | None:
     match = _MAIL.search(text)
     return match[0] if match else None
-
-
-def _loose_mail(view: View) -> tuple[str, Value] | None:
-    for line in view.layout.lines:
-        if (found := _mail(line.text)) is not None:
-            return found, Value(found, (line,), "rest", "")
-    return None

@@ -36,7 +36,6 @@ MAKERS: tuple[Maker, ...] = (
     lists.tasks,
     lists.calendar,
     writings.article,
-    writings.place,
 )
 
 

@@ -204,8 +204,6 @@ def _labelled_route(view: View) -> Route | None:
 def _stop(text: str) -> str | None:
     """The name of a place where one gets on or off."""
     text = plain(text)
-    if (named := re.match(r"([A-Z]{3})[ ,·]{1,3}(?=[A-Z][a-z])", text)) is not None:
-        text = text[named.end() :]
     if _IATA.fullmatch(text):
         return text
     text = _IN_BRACKETS.sub(" ", text).strip()

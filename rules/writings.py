@@ -1,5 +1,5 @@
 """Records of what people read and write: conversations, posts, videos, articles, recipes, messages of errors,
-and the weather and maps.
+and the weather.
 """
 
 import re
@@ -266,22 +266,6 @@ def error(view: View) -> Record | None:
             draft.add("code", match[1], [line])
     draft.name_app("app")
     return draft.record("ErrorMessage")
-
-
-def place(view: View) -> Record | None:
-    """A map with the place that it names, and how long the way is."""
-    if view.kind != "map":
-        return None
-    layout, draft = view.layout, Draft(view)
-    found = heading(layout, view.kind, view.app)
-    if found is None or found.generic:
-        return None
-    timed = next((line for line in layout.lines if _DURATION.fullmatch(plain(line.text))), None)
-    if timed is None:
-        return None  # a map names many places
-    draft.add("place", found.text, found.lines)
-    draft.add("duration", plain(timed.text), [timed])
-    return draft.record("Map")
 
 
 # --------------------------------------------------------------------------------------------------- messages
