@@ -311,10 +311,11 @@ def _is_said(text: str, who: str) -> bool:
 
 def _has_time(block: Block, layout: Layout) -> bool:
     """Whether the time of a message is behind its text or right below it."""
+    left, right, bottom, height = block.left, block.right, block.bottom, block.height
     return _TRAILING_TIME.search(block.text) is not None or any(
-        -0.5 * block.height < line.top - block.bottom < 0.8 * block.height
-        and block.left <= line.left
-        and line.right <= block.right + 4 * block.height
+        -0.5 * height < line.top - bottom < 0.8 * height
+        and left <= line.left
+        and line.right <= right + 4 * height
         and is_clock(line.text)
         for line in layout.lines
     )
