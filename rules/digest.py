@@ -71,8 +71,9 @@ def _reminder(photo: NewPhoto, due: date, texts: dict[str, Any]) -> Article:
     day = texts["day"].format(day=due)
     name = shortened(_name(photo), MAX_NAMED)
     said = texts["on_day"].format(day=day, said=_sentence(photo, texts))
+    said_already = texts["date"].format(day=due) in name  # a title that a template made may name the day
     return Article(
-        title=texts["due"].format(name=name, day=day),
+        title=name if said_already else texts["due"].format(name=name, day=day),
         summary=one_line(said.replace("**", "")),
         content=said,
         category="reminder",

@@ -55,6 +55,12 @@ def test_what_is_due_has_a_note_each_with_its_day_and_amount(language, titles, s
     assert max(article.confidence for article in written.articles) <= 0.5
 
 
+@pytest.mark.parametrize("title", ["City Power €64.20, due 27 Nov", "City Power €64.20, due 7 Nov"])
+def test_a_title_that_names_the_day_does_not_name_it_twice(title):
+    [note] = write([msgspec.structs.replace(DENTIST, title=title)])
+    assert note.title == (title if " 27 " in title else f"{title}: Fri 27 Nov")
+
+
 def test_where_nothing_calls_for_a_note_there_is_none():
     news = photo(
         20, "Tidal energy", "Article “Tidal energy”.", category="webpage", entities=[("link", "example.org")]

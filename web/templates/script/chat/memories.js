@@ -38,11 +38,14 @@ class MemoryList {
   #total = 0;
   #stop = () => {};
 
+  #filters = h("div.memories-filters", { hidden: true }, field(t("memories.kind"), this.#kind),
+    field(t("memories.category"), this.#category));
+
   /** @param {HTMLElement} container */
   constructor(container) {
     this.leave = () => this.#stop();
     add(container, notesHead("memories"), h("p.muted", t("memories.lead")),
-      h("div.memories-filters", field(t("memories.kind"), this.#kind), field(t("memories.category"), this.#category)), this.#body);
+      this.#filters, this.#body);
     this.#load();
     this.#countUp();
   }
@@ -69,8 +72,10 @@ class MemoryList {
     this.#total = total;
     fill(this.#list, items.map((memory) => this.#item(memory)));
     this.#counted();
+    const isFiltered = Boolean(this.#kind.value || this.#category.value);
+    this.#filters.hidden = !items.length && !isFiltered;
     if (items.length) return [this.#count, this.#list, h("div.row", this.#more)];
-    if (this.#kind.value || this.#category.value) return emptyState({ glyph: "memory", title: t("memories.emptyFilter") });
+    if (isFiltered) return emptyState({ glyph: "memory", title: t("memories.emptyFilter") });
     return emptyState({ glyph: "memory", title: t("memories.emptyTitle"), text: t("memories.empty"),
       action: h("a.button.primary", { href: "#/chat", text: t("chat.title") }) });
   }
