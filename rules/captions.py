@@ -110,7 +110,7 @@ def _named(view: View, language: str) -> str:
 
 def _of_app(app: str, title: str, language: str) -> str:
     """A title with the app before it where a person would not know it from the title."""
-    if not app or not title or app.casefold() in title.casefold():
+    if not title or app.casefold() in title.casefold():
         return title
     return _texts(language)["of_app"].format(app=app, title=title)
 

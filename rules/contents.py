@@ -23,7 +23,7 @@ SENTENCE, RUNNING, PART = (
     140,
     34,
 )  # letters of a sentence without its full stop, of a text, of a label or a name
-VALUE, LONGEST = 28, 120  # characters of a value, of an entry
+LONGEST = 120  # characters of an entry
 CARD = 1.15  # times the usual height: a value with its label above or below it
 
 _WRITTEN = frozenset(["post", "profile", "video", "conversation", "conversations", "article", "source"])
@@ -92,13 +92,12 @@ def _labels(label: Line, value: Line) -> bool:
 
 
 def _is_label(text: str) -> bool:
-    return weight(text) >= 2 and len(text) <= PART and letters(text) > 0.7 and is_title(text, 2)
+    return len(text) <= PART and letters(text) > 0.7 and is_title(text, 2)
 
 
 def _is_value(text: str) -> bool:
     return (
-        len(text) <= VALUE
-        and _VALUE.fullmatch(text) is not None
+        _VALUE.fullmatch(text) is not None
         and not _ICONS.fullmatch(text.split()[0])
         and not WHEN_RIGHT.fullmatch(text)
         and not is_clock(text)
@@ -134,7 +133,6 @@ def named(layout: Layout, heading: Heading | None) -> list[Entry]:
 def sentence(layout: Layout, heading: Heading | None, limit: int) -> str:
     """The beginning of the first running text, "" where there is none."""
     title = heading.text if heading else ""
-    lines = {id(line) for line in heading.lines} if heading else set()
     for block in (*layout.paragraphs, *layout.body):
         text = plain(block.text)
         ends = text.endswith(_ENDS) and not text.endswith(("..", "…"))
@@ -142,7 +140,6 @@ def sentence(layout: Layout, heading: Heading | None, limit: int) -> str:
             weight(text) >= (14 if ends else SENTENCE)
             and (ends or len(block.lines) >= 2)
             and text not in title
-            and not any(id(line) in lines for line in block.lines)
             and _is_sure(block.lines)
             and is_title(text)
             and letters(text) > 0.7
@@ -195,16 +192,9 @@ def _is_sure(lines: Sequence[Line]) -> bool:
 def _is_moment(line: Line, text: str) -> bool:
     """Whether a text is a day with its time, and not how long ago something was."""
     has_both = any(map(str.isalpha, text)) and any(map(str.isdigit, text))
-    return line.confidence >= SURE and has_both and is_day(text) and not WHEN_RIGHT.fullmatch(text)
+    return line.confidence >= SURE and has_both and is_day(text)
 
 
 def _is_content(line: Line, text: str) -> bool:
     least = 4 if is_chinese(text[:1]) else 3
-    return (
-        line.confidence >= SURE
-        and weight(text) >= least
-        and is_title(text, least)
-        and not is_day(text)
-        and not is_interface(text)
-        and not WHEN_RIGHT.fullmatch(text)
-    )
+    return line.confidence >= SURE and is_title(text, least) and not is_day(text) and not is_interface(text)
