@@ -42,7 +42,7 @@ _CHINESE_KINDS: list[str] = _TABLE["chinese_things"].split()
 _CHINESE_FOLLOWING = re.compile("^(?:那|它|他|她|这|还|然后)|(?:它|那个|这个)")
 _IS_PAID = re.compile(r"^(?:is|are|was|were|has|have) .*\bpaid\b")
 _LATER = re.compile(r"\bnext (?:week|month|year)\b|下一?个?(?:星期|礼拜|周|月)")
-_CODE = re.compile(r"(?=[A-Za-z0-9-]*\d)[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
+_CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 LEAST_CODE = 5  # characters of a number that names an order or a parcel
 _POSSESSIVE = re.compile(r"['’]s?$")
 
@@ -203,7 +203,8 @@ def names_in(asked: Question) -> list[str]:
     """The words of a question about something that goes on by which that is known: its number, else all that
     say neither what it is nor what is asked.
     """
-    if codes := [code for code in _CODE.findall(asked.text) if len(code) >= LEAST_CODE]:
+    codes = [code for code in _CODE.findall(asked.text) if any(map(str.isdigit, code))]
+    if codes := [code for code in codes if len(code) >= LEAST_CODE]:
         return codes
     tables = (THREADS, TYPES, FIELDS, _TABLE["asks"])
     return [word for word in asked.wanted if not any(names_of(table, _plain(word)) for table in tables)]
