@@ -5,6 +5,7 @@ import { api } from "../base/api.js";
 import { fail, sentence, toast } from "../base/dialogs.js";
 import { button, fill, h, icon } from "../base/dom.js";
 import { formatAmount, formatLocal, formatNumber } from "../base/format.js";
+import { copyText } from "../base/shell.js";
 import { t } from "../base/texts.js";
 import { tell } from "../base/upload.js";
 
@@ -41,6 +42,7 @@ function recordCard(photo, at, actions) {
     const line = lines.length ? button(text, { kind: "quiet record-value", title: t("records.show"), click: () => actions.find(lines) }) : h("span", text);
     const place = h("dd.record-line", line);
     if (!Array.isArray(value)) {
+      place.append(button("", { glyph: "copy", kind: "quiet own-pencil", label: t("details.copy", { value: text }), click: () => copyText(text) }));
       const pencil = button("", { glyph: "edit", kind: "quiet own-pencil", label: t("own.edit", { name: t(`recordFields.${name}`) }),
         dataset: { record: `${at}-${name}` }, click: () => correct(place, pencil, photo, at, field, actions) });
       place.append(pencil);
