@@ -1,5 +1,5 @@
 """Drawn screens with one record each, made from a seed: what is paid, sent, booked and received, in five
-languages and eleven layouts, receipts and bills in thirty (`sheet_layouts.py`). `sheets.toml` has the words.
+languages and a dozen layouts, receipts and bills in 31 (`sheet_layouts.py`). `sheets.toml` has the words.
 
 Nearly all of a sheet is lines with their places, so the rules get them without a reader; `picture` draws one
 for the real reader. `sheet_counts.py` counts what is right.
