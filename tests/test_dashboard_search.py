@@ -94,7 +94,7 @@ def test_a_click_into_the_field_offers_all_operators_and_a_click_takes_one(dashb
     page = dashboard.open()
     page.locator(".photo-card").first.wait_for()
     page.locator("#search").click()
-    expect(options(page)).to_have_count(14)
+    expect(options(page)).to_have_count(13)
     options(page).filter(has_text="device:").click()
     expect(options(page)).to_have_text(["Pixel 9"])
     expect(page.locator(".timeline .photo-card")).to_have_count(3)  # nothing is searched for without a value
@@ -126,7 +126,7 @@ def test_on_a_phone_a_tap_takes_a_completion_and_the_page_has_no_barriers(dashbo
     page = dashboard.open(size=PHONE, language="zh", theme="dark", **FINGERS)
     page.locator(".photo-card").first.wait_for()
     page.locator("#search").tap()
-    expect(options(page)).to_have_count(14)
+    expect(options(page)).to_have_count(13)
     assert barriers(page, axe) == []
     box = page.get_by_role("listbox").bounding_box()
     assert box["x"] >= 0
