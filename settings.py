@@ -94,17 +94,19 @@ def _origins(value: str) -> tuple[str, ...]:
     return origins
 
 
-def _matching(pattern: str, demand: str) -> Callable[[str], str]:
+def _matching(pattern: re.Pattern[str], demand: str) -> Callable[[str], str]:
     def read(value: str) -> str:
-        if not re.fullmatch(pattern, value):
+        if not pattern.fullmatch(value):
             raise ValueError(demand)
         return value
 
     return read
 
 
-_region = _matching(r"[A-Za-z0-9-]{1,40}", "must be letters, digits and hyphens, like eu-central-1")
-_model_name = _matching(r"[!-~]{1,256}", "must be a model's name without blanks")
+_region = _matching(
+    re.compile(r"[A-Za-z0-9-]{1,40}"), "must be letters, digits and hyphens, like eu-central-1"
+)
+_model_name = _matching(re.compile(r"[!-~]{1,256}"), "must be a model's name without blanks")
 
 
 def _trusted_hosts(value: str) -> tuple[str, ...]:
