@@ -8,7 +8,7 @@ from rules.layout import plain, weight
 from rules.moments import Moment, written
 from rules.pairs import FORMED, NAMED, Value
 from rules.subjects import about, any_of, evidence, mentioned, subject
-from rules.travel import BESIDE, code, days_of, is_offer, mode_of, put, put_address
+from rules.travel import BESIDE, code, days_of, is_offer, mode_of, put_address
 from rules.view import Draft, View
 
 _ARTICLES = ("article", "post")  # kinds of screens whose days are of the world, not of a person
@@ -46,7 +46,7 @@ def lodging(view: View) -> Record | None:
     if name is not None:
         draft.add("name", plain(name.text), name.lines, name.text)
     put_address(view, draft, "address")
-    put(draft, "reservationId", pairs.find("booking", code, FORMED))
+    draft.put("reservationId", pairs.find("booking", code, FORMED))
     return draft.record("LodgingReservation", 0.85)
 
 
@@ -99,8 +99,8 @@ def event(view: View) -> Record | None:
         there = doors[0].day or starts[0].day
         draft.add("doorTime", written(there, doors[0].clock), doors[1].lines, doors[1].text)
     _put_place(view, draft, "location")
-    put(draft, "seat", pairs.find("seat", _event_seat, BESIDE))
-    put(draft, "ticketNumber", pairs.find(("ticket", "booking"), code, FORMED))
+    draft.put("seat", pairs.find("seat", _event_seat, BESIDE))
+    draft.put("ticketNumber", pairs.find(("ticket", "booking"), code, FORMED))
     ended = draft.record("EventReservation", 0.8 if starts[0].clock else 0.6)
     return ended if ended and (len(ended.fields) > 2 or shown > 2 or evidence(view, "admission")) else None
 
@@ -125,7 +125,7 @@ def _put_place(view: View, draft: Draft, field: str) -> None:
     # What is below the screen's own name is no place, even where that name is "Clinic" or "Restaurant".
     if found is not None and _is_below_header(view, found[1]):
         return
-    put(draft, field, found)
+    draft.put(field, found)
 
 
 def _is_below_header(view: View, value: Value) -> bool:
@@ -183,7 +183,7 @@ def food(view: View) -> Record | None:
     if named is not None:
         draft.add("name", plain(named.text), named.lines, named.text)
     size = view.pairs.find("party", _persons, FORMED)
-    put(draft, "partySize", size)
+    draft.put("partySize", size)
     return draft.record("FoodEstablishmentReservation", 0.8)
 
 
@@ -217,8 +217,7 @@ def appointment(view: View) -> Record | None:
         draft.add("with", plain(person.text), person.lines, person.text)
     _put_place(view, draft, "location")
     put_address(view, draft, "location")
-    put(
-        draft,
+    draft.put(
         "preparation",
         view.pairs.find("preparation", lambda text: text if weight(text) > 5 else None, NAMED),
     )

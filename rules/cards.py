@@ -8,7 +8,7 @@ from rules.layout import plain, weight
 from rules.onetime import one_time_codes
 from rules.pairs import FORMED, NAMED
 from rules.subjects import any_of, evidence, subject
-from rules.travel import put, put_address
+from rules.travel import put_address
 from rules.view import Draft, View
 
 _SENDER = re.compile(r"[\[【]([^\]】]{2,30})[\]】]|^([A-Z][\w&.'+ -]{1,30}?)(?=: | - )|^G-(?=\d{6})")
@@ -86,7 +86,7 @@ def wifi(view: View) -> Record | None:
         name = view.pairs.find("ssid", _network, NAMED)
         if name is not None and (password is not None or view.pairs.has("password")):
             draft.add("ssid", name[0], name[1].lines, name[0])
-            put(draft, "password", password)
+            draft.put("password", password)
     return draft.record("WifiNetwork", 0.85)
 
 
@@ -116,8 +116,8 @@ def contact(view: View) -> Record | None:
         return None
     draft = Draft(view)
     draft.add("name", plain(named.text), named.lines, named.text)
-    put(draft, "telephone", phone)
-    put(draft, "email", mail)
+    draft.put("telephone", phone)
+    draft.put("email", mail)
     put_address(view, draft, "address")
     return draft.record("Contact", 0.7)
 

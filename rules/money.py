@@ -9,7 +9,6 @@ from rules.layout import Row, is_chinese, letters, plain, weight
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.prices import Price
 from rules.subjects import about, any_of, evidence, is_heading, mentioned, subject, words_of
-from rules.travel import put
 from rules.view import Draft, View
 
 _BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below")
@@ -51,8 +50,8 @@ def receipt(view: View) -> Record | None:
     draft.add("seller", plain(seller.text), seller.lines, seller.text)
     _put_day(view, draft, "date")
     method = pairs.find("payment_method", _method, NAMED) or _card(view)
-    put(draft, "paymentMethod", method)
-    put(draft, "orderNumber", pairs.find(("order", "invoice_number"), _number, FORMED))
+    draft.put("paymentMethod", method)
+    draft.put("orderNumber", pairs.find(("order", "invoice_number"), _number, FORMED))
     if items:
         draft.add("items", [item for item, _ in items], [line for _, row in items for line in row.lines])
     return draft.record("Receipt", 0.8)
@@ -82,8 +81,8 @@ def invoice(view: View) -> Record | None:
     day = pairs.find("due_date", view.moments.day, FORMED)
     if day is not None:
         draft.add("paymentDueDate", f"{day[0].day}", day[1].lines, day[1].text)
-    put(draft, "accountId", pairs.find("account", _number, FORMED))
-    put(draft, "confirmationNumber", pairs.find("invoice_number", _number, FORMED))
+    draft.put("accountId", pairs.find("account", _number, FORMED))
+    draft.put("confirmationNumber", pairs.find("invoice_number", _number, FORMED))
     return draft.record("Invoice", 0.8)
 
 
@@ -132,11 +131,11 @@ def transfer(view: View) -> Record | None:
             # "to the" and "from now" begin sentences; "received from" does not.
             is_name = found[1].where != "rest" or " " in found[1].label or is_chinese(found[1].label[-1])
             if is_name and not view.moments.day(found[0]):
-                put(draft, name, found)
+                draft.put(name, found)
     iban = _iban(view)
     if iban is not None:
         draft.add("iban", iban[0].replace(" ", ""), iban[1], iban[0])
-    put(draft, "reference", pairs.find("reference", lambda text: text if len(text) <= 140 else None, NAMED))
+    draft.put("reference", pairs.find("reference", lambda text: text if len(text) <= 140 else None, NAMED))
     _put_day(view, draft, "date")
     return draft.record("MoneyTransfer", 0.75)
 

@@ -7,7 +7,6 @@ from rules.layout import plain, weight
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.searched import fold
 from rules.subjects import any_of, evidence, words_of
-from rules.travel import put
 from rules.view import Draft, View
 
 _BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below", "inside")
@@ -33,7 +32,7 @@ def parcel(view: View) -> Record | None:
     draft = Draft(view)
     if (number := _tracking(view)) is not None:
         draft.add("trackingNumber", number[0], number[1].lines, number[0])
-    put(draft, "pickupCode", pairs.find("pickup_code", pickup_code, FORMED))
+    draft.put("pickupCode", pairs.find("pickup_code", pickup_code, FORMED))
     arrives = pairs.find("arrival_day", view.moments.day, _BESIDE) if shown >= 2 or number else None
     if arrives is not None:
         moment, lines = arrives[0], arrives[1].lines
@@ -44,11 +43,11 @@ def parcel(view: View) -> Record | None:
         draft.add("expectedArrivalUntil", moment.ends, lines, arrives[1].text)
     if not _is_parcel(view, shown, number is not None):
         return None
-    put(draft, "carrier", pairs.find("carrier", _short, NAMED) or carrier)
-    put(draft, "orderNumber", pairs.find("order", _order, FORMED))
-    put(draft, "seller", pairs.find("seller", _short, NAMED))
-    put(draft, "status", pairs.find("status", _short, NAMED) or _status(view))
-    put(draft, "deliveryAddress", pairs.find("delivery_address", _address, NAMED))
+    draft.put("carrier", pairs.find("carrier", _short, NAMED) or carrier)
+    draft.put("orderNumber", pairs.find("order", _order, FORMED))
+    draft.put("seller", pairs.find("seller", _short, NAMED))
+    draft.put("status", pairs.find("status", _short, NAMED) or _status(view))
+    draft.put("deliveryAddress", pairs.find("delivery_address", _address, NAMED))
     for line in view.page.lines:
         link = _LINK.search(line.text)
         if link is not None and ("track" in link[0] or (number is not None and number[0] in link[0])):

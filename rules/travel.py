@@ -99,16 +99,15 @@ def journey(view: View) -> Record | None:
 def _fields(view: View, draft: Draft, mode: Mode) -> None:
     pairs = view.pairs
     if mode == "air":
-        put(
-            draft,
+        draft.put(
             "gate",
             pairs.find("gate", _whole(_GATE), _LABELLED)
             or pairs.find("gate", _whole(_GATE_SURE), ("inside",)),
         )
     else:
-        put(draft, "platform", pairs.find("platform", _whole(_GATE), BESIDE))
-    put(draft, "seat", pairs.find("seat", _seat, BESIDE) or _first(view, _CHINESE_SEAT))
-    put(draft, "reservationId", pairs.find("booking", code, FORMED))
+        draft.put("platform", pairs.find("platform", _whole(_GATE), BESIDE))
+    draft.put("seat", pairs.find("seat", _seat, BESIDE) or _first(view, _CHINESE_SEAT))
+    draft.put("reservationId", pairs.find("booking", code, FORMED))
 
 
 def mode_of(view: View) -> Mode | None:
@@ -422,18 +421,12 @@ def _operator(view: View, mode: Mode) -> Value | None:
 # ----------------------------------------------------------------------------------------------------- parts
 
 
-def put(draft: Draft, name: str, found: tuple[str, Value] | None) -> None:
-    """Note a field that was found by its label."""
-    if found is not None:
-        draft.add(name, found[0], found[1].lines, found[1].text)
-
-
 def put_address(view: View, draft: Draft, field: str) -> None:
     """Note a labelled address."""
     found = view.pairs.find(
         "address", lambda text: text if weight(text) >= 4 and len(text) <= 160 else None, NAMED
     )
-    put(draft, field, found)
+    draft.put(field, found)
 
 
 def code(text: str) -> str | None:

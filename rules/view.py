@@ -14,6 +14,7 @@ from engines.records import Field, Record, Value, checked
 from rules.layout import Layout, joined
 from rules.moments import Moments
 from rules.pairs import Pairs
+from rules.pairs import Value as Labelled
 from rules.prices import Money
 from rules.searched import Text
 
@@ -78,6 +79,11 @@ class Draft:
             text or joined(line.text for line in lines),
             list(dict.fromkeys(place for place in places if place >= 0)),
         )
+
+    def put(self, name: str, found: tuple[str, Labelled] | None) -> None:
+        """Note a field that was found by its label."""
+        if found is not None:
+            self.add(name, found[0], found[1].lines, found[1].text)
 
     def name_app(self, name: str) -> None:
         """Note the app in a field, if its name is on the screen."""

@@ -15,7 +15,6 @@ from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, lette
 from rules.names import is_generic
 from rules.pairs import FORMED, Value
 from rules.subjects import subject
-from rules.travel import put
 from rules.view import Draft, View
 
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
@@ -179,8 +178,8 @@ def recipe(view: View) -> Record | None:
         return None
     draft = Draft(view)
     draft.add("name", name.text, name.lines)
-    put(draft, "totalTime", timed)
-    put(draft, "recipeYield", size)
+    draft.put("totalTime", timed)
+    draft.put("recipeYield", size)
     rows = _listed_below(view, listed) if listed else []
     names = [{"name": " ".join(line.text for line in row.lines)[:60]} for row in rows]
     draft.add("recipeIngredient", names, [line for row in rows for line in row.lines])
