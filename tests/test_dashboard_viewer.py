@@ -900,7 +900,7 @@ def test_what_a_screenshot_says_is_a_card_whose_fields_are_shown_on_the_picture(
         expect(train.locator("dt")).to_have_text(["Number", "Departs", "Booking"])
         expect(train.locator("dd").nth(1)).to_have_text(re.compile(r"Dec.* 2026.*7:10"))
         expect(receipt.locator("dd")).to_have_text(["Trains", "€23.80", "Ticket · 20\nSeat"])
-        train.get_by_role("button", name="448217").click()
+        train.get_by_role("button", name="448217", exact=True).click()
         expect(page.locator(".viewer-slide:not([inert]) .viewer-marks:not(.dates) > *")).to_have_count(1)
 
         page = opened(dashboard, photo, language="zh")

@@ -352,9 +352,7 @@ def test_only_a_few_are_decoded_at_once(monkeypatch):
     try:
         with pytest.raises(Unavailable, match="Other pictures are being read"):
             examine(heif.heic())
-        waiting = threading.Thread(
-            target=pictures.for_model, args=(io.BytesIO(heif.heic()),), kwargs={"background": True}
-        )
+        waiting = threading.Thread(target=pictures.parts_for_model, args=(io.BytesIO(heif.heic()),))
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
