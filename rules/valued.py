@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator
 from engines.findings import Entity
 from engines.lines import Line
 from engines.records import TYPES, Record
+from rules.accounts import ibans
 from rules.entities import days_and_times, entities_in
 from rules.pairs import FORMED
 from rules.parcels import pickup_code, tracking_number
 from rules.travel import code
 from rules.view import View
+from text import one_line
 
 # The labels whose values are codes, with what reads them.
 _CODES = (
@@ -26,7 +28,8 @@ _CODES = (
 def entities(view: View, records: Iterable[Record]) -> list[Entity]:
     """The entities of a screen, each once: codes first."""
     found: dict[tuple[str, str], Entity] = {}
-    for entity in (*_labelled(view), *_of_records(view, records), *entities_in(_text(view)), *_amounts(view)):
+    of_text = (*_accounts(view), *entities_in(_text(view)), *_amounts(view))
+    for entity in (*_labelled(view), *_of_records(view, records), *of_text):
         found.setdefault((entity.type, _key(entity)), entity)
     values = list(found.values())
     return [one for one in values if not any(_is_part(one, other) for other in values)]
@@ -47,6 +50,12 @@ def _of_records(view: View, records: Iterable[Record]) -> Iterator[Entity]:
                 for line in field.lines:
                     for kind, value in days_and_times(view.page.lines[line].text):
                         yield Entity(kind, value)
+
+
+def _accounts(view: View) -> Iterator[Entity]:
+    """The IBANs whose check digits are right, also those that go on in the line below."""
+    for start, end in ibans(view.text):
+        yield Entity("iban", one_line(view.text.text[start:end]))
 
 
 def _amounts(view: View) -> Iterator[Entity]:

@@ -621,6 +621,26 @@ def test_no_place_is_too_odd_for_the_rules(rows, size):
     assert len(found.title) <= 120
 
 
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (
+            ((60, 300, "Account holder"), (60, 360, "IBAN: DE89 3704 0044 0532 0130 00")),
+            ["DE89 3704 0044 0532 0130 00"],
+        ),
+        (
+            ((60, 300, "IBAN"), (60, 360, "DE89 3704 0044"), (60, 420, "0532 0130 00")),
+            ["DE89 3704 0044 0532 0130 00"],
+        ),
+        (((60, 300, "IBAN: DE89 3704 0044 0532 0130 01"),), []),
+    ],
+    ids=["on its line", "in two lines", "with other check digits"],
+)
+def test_an_iban_can_be_copied_as_a_whole(rows, expected):
+    found = placed((60, 200, "Bank details"), *rows)
+    assert [entity.value for entity in found.entities if entity.type == "iban"] == expected
+
+
 def test_a_page_of_very_many_lines_takes_hardly_longer_than_one_of_many():
     def seconds(count):
         rows = (
