@@ -209,8 +209,8 @@ def details(photo_ids: list[int]) -> dict[int, shapes.PhotoDetail]:
         values = iter(row)
         photo, analysis, shown = (dict(zip(names, values)) for names in _DETAIL_COLUMNS)  # noqa: B905
         photo_id = photo["id"]
-        first = next(iter(msgspec.json.decode(shown["records"] or "[]")), None)
-        title, summary = records.in_words(first, analysis["app_name"], shown["title"], shown["summary"])
+        record = next(iter(records.decoded(shown["records"])), None)
+        title, summary = records.in_words(record, analysis["app_name"], shown["title"], shown["summary"])
         found[photo_id] = shapes.of(
             photo,
             shapes.PhotoDetail,
@@ -505,17 +505,18 @@ def _listed(row: list[Any]) -> shapes.PhotoItem:
     """A list item from a row of `_LIST`."""
     item = dict(zip(_LISTED, row, strict=True))
     item["sensitive"] = item["sensitive"].split()
-    said = records.in_words(item["record"], item["app_name"], item["title"], item["summary"])
+    record = records.first(item["record"])
+    said = records.in_words(record, item["app_name"], item["title"], item["summary"])
     item["title"], item["summary"] = said
-    item["record"] = records.fact(item["record"])
+    item["record"] = records.fact(record)
     return cast(shapes.PhotoItem, item)
 
 
 def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.PhotoItem:
     """A list item from the columns of a photo, its analysis and the person's own words."""
-    first = next(iter(msgspec.json.decode(row["own_records"] or row.get("records") or "[]")), None)
+    record = next(iter(records.decoded(row["own_records"] or row.get("records"))), None)
     title, summary = records.in_words(
-        first,
+        record,
         row["app_name"],
         *(row[f"own_{name}"] or row[name] for name in ("title", "summary")),
     )
@@ -529,7 +530,7 @@ def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.
         tags=msgspec.json.decode(row["tags"]),
         deleted_at=iso(deleted_at),
         sensitive=row.get("sensitive", "").split(),  # what went to the trash long ago has none
-        record=records.fact(first),
+        record=records.fact(record),
     )
 
 

@@ -218,23 +218,23 @@ def shown_of(photo_id: int) -> list[Record] | None:
     return decoded(row[0]) if row and row[0] is not None else None
 
 
-def fact(stored: Any) -> shapes.RecordLine | None:
-    """A decoded record in one line, for lists; None for None."""
+def first(stored: Any) -> Record | None:
+    """The decoded first record of a photo; None where it has none that can be read."""
     try:
-        record = msgspec.convert(stored, Record | None)
+        return msgspec.convert(stored, Record | None)
     except msgspec.ValidationError:
         return None
+
+
+def fact(record: Record | None) -> shapes.RecordLine | None:
+    """A record in one line, for lists; None for None."""
     return None if record is None else {"type": record.type, "line": _line(record)}
 
 
-def in_words(stored: Any, app: str, title: str, summary: str) -> tuple[str, str]:
-    """The title and the summary of a photo with this decoded first record, in the language that is spoken,
-    where a template has made them.
+def in_words(record: Record | None, app: str, title: str, summary: str) -> tuple[str, str]:
+    """The title and the summary of a photo whose first record this is, in the language that is spoken, where
+    a template has made them.
     """
-    try:
-        record = msgspec.convert(stored, Record | None)
-    except msgspec.ValidationError:
-        record = None
     return (title, summary) if record is None else templates.again(record, app, title, summary)
 
 

@@ -419,7 +419,7 @@ class Toolbox:
                     (one for one in found if not records.is_over(one.record, present)),
                     key=lambda one: records.day_of(one.record) or one.day,
                 )
-            lines = [records.fact(msgspec.to_builtins(one.record)) for one in found]
+            lines = [records.fact(one.record) for one in found]
         results = [
             {
                 "id": one.photo_id,
