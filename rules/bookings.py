@@ -174,8 +174,8 @@ def food(view: View) -> Record | None:
     ):
         return None
     starts = _start(view)
-    if starts is None or not starts[0].clock:
-        return None
+    if starts is None or not starts[0].clock or starts[1].lines[0].text.rstrip().endswith(("?", "？")):
+        return None  # a question is no reservation
     draft = Draft(view)
     draft.add("startTime", starts[0].begins, starts[1].lines, starts[1].text)
     name = view.pairs.find("restaurant", _name, NAMED)

@@ -209,12 +209,12 @@ def _name(photo: NewPhoto) -> str:
 
 
 def _sentence(photo: NewPhoto, texts: dict[str, Any]) -> str:
-    """The summary, and of amounts, addresses and codes those that it does not name."""
+    """The summary, and the amounts, addresses and codes that it does not name."""
     said = shortened(one_line(photo.summary or photo.text), MAX_SENTENCE)
     facts = [
         f"{entity.label} {entity.value}".strip()
         for entity in photo.entities
-        if entity.type in ("amount", "time", "address", "code") and entity.value not in said
+        if entity.type in ("amount", "address", "code") and entity.value not in said
     ]
     facts = list(dict.fromkeys(facts))[:3]
     ended = said if said.endswith((".", "。", "!", "?", "！", "？", "…", "”")) else said + str(texts["stop"])

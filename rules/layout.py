@@ -43,6 +43,8 @@ _COMPOSER_BEGINS = tuple(wordlists.lines(_PARTS["composer"]["begins"]))
 _COMPOSER_ALONE = frozenset(wordlists.lines(_PARTS["composer"]["alone"]))
 CUT = 8  # letters of a field's text that is cut: "Send messag…"
 _COMPOSER_CUT = frozenset(text[:end] for text in _COMPOSER_BEGINS for end in range(CUT, len(text)))
+_LEADING = wordlists.words(_PARTS["times"]["leading"])
+_TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
 _DIALOG_ENDS = frozenset(wordlists.lines(_PARTS["dialog"]["ends"]))
 COMPOSER_TOP = 0.6  # of what is read: where a field for a message is at the highest, above a keyboard too
 DIALOG_MARGIN = 0.04  # of the width: how far a dialog is from the edges at least
@@ -439,6 +441,22 @@ def letters(text: str) -> float:
 def is_clock(text: str) -> bool:
     """Whether a text is a time of day and nothing else."""
     return _CLOCK.match(text[:24]) is not None and len(text) < 24
+
+
+def without_time(text: str) -> str:
+    """A text without the time of day behind it, which a list or a chat adds; one that a word leads to, like
+    "at", is part of the text.
+    """
+    found = _TRAILING_TIME.search(text)
+    if found is None:
+        return text
+    before = text[: found.start()].rstrip()
+    return text if before.rpartition(" ")[2].casefold() in _LEADING else before
+
+
+def ends_in_time(text: str) -> bool:
+    """Whether a time of day stands behind a text."""
+    return _TRAILING_TIME.search(text) is not None
 
 
 def is_chinese(character: str) -> bool:

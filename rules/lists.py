@@ -13,7 +13,7 @@ from engines.records import Record
 from rules import wordlists
 from rules.headings import heading, is_day, is_title
 from rules.kinds import WHEN_RIGHT, headed, is_lock_screen
-from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, plain, weight
+from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, plain, weight, without_time
 from rules.view import Draft, View
 from text import shortened
 
@@ -22,7 +22,6 @@ _WORDS = wordlists.table("writings")
 _BUTTONS = frozenset(wordlists.lines(_WORDS["notice"]["buttons"]))
 _HEADERS = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["headers"].items()}
 _UNSURE = ("", "form", "page", "notices")  # kinds of which the word in the header is surer
-_TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
 _FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
 
 
@@ -63,7 +62,7 @@ def entry_rows(layout: Layout) -> list[Row]:
 
 def name_of(row: Row) -> str:
     """What names an entry: its first text, without a time behind it."""
-    return plain(_TRAILING_TIME.sub("", row.first.text))
+    return plain(without_time(row.first.text))
 
 
 def _entry(layout: Layout, row: Row, after: Row | None) -> Entry:
@@ -177,8 +176,8 @@ def messages(view: View) -> Record | None:
         return None  # one mail
     draft = Draft(view)
     found = entries(layout, _name(view, draft))
-    if len(found) < 2:
-        return None
+    if len(found) < 2 or not any(one.said or one.value for one in found):
+        return None  # names alone: of a list, each chat has a message or a time
     _listed(view, draft, found, "what")
     return draft.record("MailList" if view.kind == "mail" else "MessageList")
 

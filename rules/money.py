@@ -248,7 +248,7 @@ def product(view: View) -> Record | None:
     draft.add("name", plain(named.text), named.lines, named.text)
     _put_price(draft, "price", price)
     seller = view.pairs.text("seller")
-    if seller is not None:
+    if seller is not None and plain(seller.text) != plain(named.text):
         draft.add("seller", seller.text, seller.lines)
     return draft.record("Product", 0.7)
 

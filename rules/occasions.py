@@ -60,7 +60,7 @@ PLANNED = frozenset({"appointment", "departure", "pickup"})  # kinds that a titl
 
 
 # Kinds of screens whose days are of the world or past, and no plans.
-_ARTICLES = frozenset({"article", "post", "accounts"})
+_ARTICLES = frozenset({"article", "post", "accounts", "weather"})
 
 # Deliveries are events that need no time of day.
 _KINDS = {"delivery": "event"}

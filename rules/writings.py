@@ -11,7 +11,19 @@ from engines.records import Record
 from rules import wordlists
 from rules.headings import first_sentence, heading, is_title, names_nothing, site
 from rules.kinds import AGO, WHEN_RIGHT
-from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, letters, plain, weight
+from rules.layout import (
+    Block,
+    Layout,
+    Row,
+    ends_in_time,
+    folded,
+    is_chinese,
+    is_clock,
+    letters,
+    plain,
+    weight,
+    without_time,
+)
 from rules.names import is_generic
 from rules.pairs import FORMED, Value
 from rules.subjects import subject
@@ -26,7 +38,6 @@ QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
-_TRAILING_TIME = re.compile(r"[\s·•]{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?: ?[ap]m)?\W{0,4}$", re.IGNORECASE)
 _LONG_AGO = re.compile(r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?) ago", re.IGNORECASE)
 _BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
 _AUTHORED = re.compile(rf"((?!\d).{{2,30}}?)[ ·•]+(?:{AGO})\W{{0,3}}", re.IGNORECASE)
@@ -59,7 +70,7 @@ def conversation(view: View) -> Record | None:
     said = _messages(layout, who)
     if said:
         last = _last(layout, said)
-        text = plain(_TRAILING_TIME.sub("", last.text))
+        text = plain(without_time(last.text))
         draft.add("lastMessage", first_sentence(text, QUOTED), last.lines)
     draft.name_app("app")
     return draft.record("Conversation")
@@ -69,7 +80,7 @@ def messages(view: View) -> list[str]:
     """What was said in a conversation, without times, from the oldest to the newest."""
     whom = with_whom(view.layout, view.app)
     who = _without_status(plain(whom.text)) if whom else ""
-    return [plain(_TRAILING_TIME.sub("", block.text)) for block in _messages(view.layout, who)]
+    return [plain(without_time(block.text)) for block in _messages(view.layout, who)]
 
 
 def with_whom(layout: Layout, app: str) -> Line | None:
@@ -86,7 +97,7 @@ def with_whom(layout: Layout, app: str) -> Line | None:
         # In an assistant's chat, what is below the app's name was said.
         if text.casefold() == app.casefold() or id(line) in said or text.endswith(_SAID_ENDS):
             continue
-        if is_title(text) and not names_nothing(text) and len(text) <= 40 and not _TRAILING_TIME.search(text):
+        if is_title(text) and not names_nothing(text) and len(text) <= 40 and not ends_in_time(text):
             return line
         digits = text.replace(" ", "")
         if digits.lstrip("+").isdigit() and len(digits) >= 4:
@@ -311,7 +322,7 @@ def _is_said(text: str, who: str) -> bool:
 def _has_time(block: Block, layout: Layout) -> bool:
     """Whether the time of a message is behind its text or right below it."""
     left, right, bottom, height = block.left, block.right, block.bottom, block.height
-    return _TRAILING_TIME.search(block.text) is not None or any(
+    return ends_in_time(block.text) or any(
         -0.5 * height < line.top - bottom < 0.8 * height
         and left <= line.left
         and line.right <= right + 4 * height

@@ -123,6 +123,36 @@ def test_a_transfer_for_tickets_is_no_event():
     assert "EventReservation" not in {record.type for record in records(rows)}
 
 
+def test_a_chat_is_no_list_of_chats_and_no_table_and_keeps_the_time_that_a_word_leads_to():
+    rows = ["# Messages", ". Jonas", ". Dinner on Friday at 19:30?", ". The new place at the canal"]
+    rows += [". Yes! I will book a table", ". For four, Ida comes too"]
+    found = judge(page(rows), analyser="local/small", language="en", taken=TAKEN)
+    assert not {"MessageList", "FoodEstablishmentReservation"} & {record.type for record in found.records}
+    assert "Dinner on Friday at 19:30?" in found.summary
+
+
+def test_the_weather_has_a_place_and_no_day_to_remember():
+    rows = ["# Weather", "k Leipzig :: 14°", ". Light rain until 11:00", "k Friday :: 17° sunny"]
+    rows += ["k Saturday :: 19° sunny", "k Wind :: 12 km/h"]
+    (found,) = records(rows)
+    assert (found.type, found.text("place")) == ("WeatherForecast", "Leipzig")
+    assert occasions(page(rows), TAKEN) == []
+    (found,) = records(["# 天气", "k 杭州 :: 16°", ". 小雨转多云", "k 周五 :: 晴 19°", "k 周六 :: 晴 21°"])
+    assert found.text("place") == "杭州"
+
+
+def test_a_product_is_not_sold_by_itself():
+    rows = [
+        "# Running shoes Trail 3",
+        "k Price :: €89.95",
+        "k Size :: 42",
+        "k Sold by :: Running shoes Trail 3",
+    ]
+    rows += [". In stock", "! Add to cart"]
+    (found,) = records(rows)
+    assert (found.type, found.text("name"), found.text("seller")) == ("Product", "Running shoes Trail 3", "")
+
+
 def test_days_of_several_loans_are_not_that_of_a_bill():
     rows = [
         "# Library account",
