@@ -59,9 +59,10 @@ def app_name(layout: Layout, kind: str, file_name: str, language: str = "en") ->
 
 
 def _is_everyday(name: str) -> bool:
-    """Whether a name is made of words that stand on many screens."""
+    """Whether a name is made of words that stand on many screens, and is not built like a product's."""
     words = name.casefold().split()
-    return all(word in _ALSO_WORDS or word in _GENERIC or phrases.is_listed(word) for word in words)
+    listed = all(word in _ALSO_WORDS or word in _GENERIC or phrases.is_listed(word) for word in words)
+    return listed and not _COINED.fullmatch(name)
 
 
 def known(text: str) -> str:
