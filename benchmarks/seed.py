@@ -237,8 +237,8 @@ def _add_alike(writer: material.Writer, first: int, moments: list[datetime]) -> 
         )
         uploads.setdefault(upload.device_id, []).append((upload, moment))
     _insert(Photo, photo_rows)
-    _insert(Analysis, analysis_rows)
     _insert(Reading, reading_rows)
+    _insert(Analysis, analysis_rows)
     ids_of_rows = [row["id"] for row in photo_rows]
     gate.mark_as_now(ids_of_rows)
     lexicon.index_new(ids_of_rows)
