@@ -33,12 +33,12 @@ function consentCard(call, answer) {
   const { sensitive, server_id: isServer } = call;
   const kinds = sensitive.map((kind) => t(`consent.${kind}`)).join(t("consent.and"));
   const name = call.tool.startsWith("mcp__") ? call.tool.split("__").slice(2).join("__") || call.tool : call.tool;
-  return h("section.consent.stack.tight", { "aria-label": t("consent.title") },
-    h("h3.row", icon(sensitive.length ? "warn" : "send"), t("consent.title")),
+  return h("div.consent.stack.tight", { role: "group", "aria-label": t("consent.title") },
+    h("h2.row", icon(sensitive.length ? "warn" : "send"), t("consent.title")),
     h("p", isServer ? t("consent.tool", { name: madeVisible(name) }) : t("consent.web")),
     h("p", `${t("consent.server")} `, h("strong.consent-host", madeVisible(call.server))),
     kinds && h("p.consent-sensitive", t("consent.sensitive", { kinds })),
-    h("h4", t("consent.arguments")), sentText(readable(call.arguments)),
+    h("h3", t("consent.arguments")), sentText(readable(call.arguments)),
     !sensitive.length && h("p.hint", t("consent.why")), // what is sensitive is asked about whatever was read
     h("div.row.consent-choices", choice("refuse"), !sensitive.length && choice("conversation"),
       !sensitive.length && isServer && choice("always"), choice("once", "primary")));

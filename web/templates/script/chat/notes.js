@@ -202,11 +202,13 @@ function article(note) {
   const act = (isPinned) =>
     fill(actions, noteActions({ ...note, is_pinned: isPinned }, { pinned: act, deleted: () => go("#/notes") }));
   act(note.is_pinned);
+  const isCovered = note.sensitive.length > 0;
   return h("article.card.stack.notes-article",
     h("header.row.apart",
       h("div.row.small.muted", h("span.badge", t(`dynamic.${note.category}`)), timeAgo(note.created_at),
         h("span", t("notes.confidence", { percent: formatPercent(note.confidence) }))), actions),
-    coveredText(note.sensitive, () => h("div.stack", h("h1", note.title), h("div.prose", markdown(note.content)))),
+    isCovered && h("h1.visually-hidden", t("notes.notesTab")),
+    coveredText(note.sensitive, () => h("div.stack", h(isCovered ? "h2" : "h1", note.title), h("div.prose", markdown(note.content)))),
     photos.length > 0 && h("section.stack.tight", h("h2", t("notes.photos")), sourcePhotos(photos)),
     conversations.length > 0 && h("section.stack.tight", h("h2", t("notes.conversations")), sourceConversations(conversations)));
 }

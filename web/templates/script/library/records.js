@@ -323,7 +323,7 @@ class RecordTable {
       const panel = h("div.records-panel", { on: { keydown: (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && close() } },
         h("div.details-records"));
       const show = (/** @type {PhotoDetail} */ detail, focus = ".own-pencil") => {
-        recordCards(panel, detail, { find: () => this.#open(record), saved: (saved, next) => {
+        recordCards(panel, detail, { heading: "h2", find: () => this.#open(record), saved: (saved, next) => {
           show(saved, next);
           tell("changed", saved.id);
         } });

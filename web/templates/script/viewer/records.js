@@ -10,7 +10,7 @@ import { t } from "../base/texts.js";
 import { tell } from "../base/upload.js";
 
 /**
- * @typedef {{ find: (lines: number[]) => void, saved: (detail: PhotoDetail, focus: string) => void }} RecordActions
+ * @typedef {{ find: (lines: number[]) => void, saved: (detail: PhotoDetail, focus: string) => void, heading?: string }} RecordActions
  * @typedef {{ type: string, field: string, party: string, photos: { photo_id: number }[] }} Proposal
  */
 
@@ -49,7 +49,7 @@ function recordCard(photo, at, actions) {
     }
     return [h("dt", t(`recordFields.${name}`)), place];
   });
-  return h("section.record", h("h4", t(`records.${record.type}`)), h("dl.facts.record-facts", rows));
+  return h("section.record", h(actions.heading ?? "h4", t(`records.${record.type}`)), h("dl.facts.record-facts", rows));
 }
 
 /**
