@@ -22,7 +22,7 @@ NOT_RUN = {
     r"^podman compose": "needs podman: release/try-image builds the image and uses it",
     r"^pipx install": "needs the network: tests/test_release.py installs the wheel so",
     r"^(nice -n 19 )?make (bench|compare|load|judge|train)": "measures for minutes",
-    r"benchmarks\.nearest|make test-all": "measures for minutes",
+    r"-m benchmarks\.|make test-all": "measures for minutes",
     r"tls init": "the others would have to use https from then on: tests/test_certificates.py",
     r"openapi-python-client": "makes clients by other programs: tests/test_client_makers.py",
 }
@@ -101,12 +101,10 @@ def started(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DOCUMENTS)
-def test_each_command_of_a_document_that_can_be_run_here_works(started, name):
+def test_each_command_of_the_documents_that_can_be_run_here_works(started):
     wrong = []
-    for command in [
-        line for block in blocks(ROOT / "docs" / name) if is_run(block) for line in commands(block)
-    ]:
+    every = [block for name in DOCUMENTS for block in blocks(ROOT / "docs" / name)]
+    for command in [line for block in every if is_run(block) for line in commands(block)]:
         if "snaplore.pyz login" in command:
             shell("make client", *started)
         if "7KQ2MPXW" in command:

@@ -61,10 +61,10 @@ def test_with_nothing_configured_screenshots_are_read_and_found_and_no_process_o
         assert 0 < analysis["confidence"] <= 0.5
         assert {"type": "amount", "value": "129.90 EUR"} in json.loads(analysis["entities"])
 
-        # A worker that is killed takes its child with it, and the next one goes on.
-        worker, [child] = service.workers[0], service.ocr
+        # A worker that is killed takes its children with it, and the next one goes on.
+        worker, children = service.workers[0], service.ocr
         worker.kill()
-        eventually(lambda: not alive(child), "the killed worker's child ends")
+        eventually(lambda: not any(map(alive, children)), "the killed worker's children end")
         eventually(lambda: answers(service), "there is a new worker")
         bakery = service.upload(draw("Bakery opens at six"), "bakery.png")
         service.wait_until_analysed()
