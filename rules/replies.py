@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -200,10 +200,8 @@ def _progress(
     if len(shown) > 1:
         lines = [f"- {name}: **{text}**" for name, text in zip(names, said, strict=True)]
         return Reply("\n".join([texts["several"], "", *lines]), [], sources)
-    quoted = f"> {shown[0]['snippet']}" if shown[0]["snippet"] else ""
-    return Reply(
-        "\n\n".join(filter(None, [f"**{said[0]}**", texts["on"].format(name=names[0]), quoted])), [], sources
-    )
+    parts = _with_value(said[0], names[0], filter(None, [shown[0]["snippet"]]), texts)
+    return Reply("\n\n".join(parts), [], sources)
 
 
 def _coming(
@@ -225,11 +223,7 @@ def _coming(
     name = fact.field if fact is not None else ""
     words = [field.text for record in records for field in record.fields if field.name == name][:1]
     source = Source(one["id"], value, words, records[0].type, name)
-    parts = [
-        f"**{value}**",
-        texts["on"].format(name=_name(one, texts)),
-        *(f"> {one_line(text)}" for text in words),
-    ]
+    parts = _with_value(value, _name(one, texts), map(one_line, words), texts)
     return Reply("\n\n".join(parts), [], [source])
 
 
@@ -480,19 +474,23 @@ def _records_of(result: dict[str, Any]) -> list[Record]:
 
 def _single(asked: Question, one: _Candidate, texts: dict[str, str]) -> list[str]:
     """The answer of one screenshot: the value first, then where it is."""
-    name = texts["on"].format(name=_name(one.result, texts))
+    name = _name(one.result, texts)
     if one.fact is not None and "\n" in one.fact.value:
-        return [texts["entries"].format(name=_name(one.result, texts)), one.fact.value]
+        return [texts["entries"].format(name=name), one.fact.value]
     if one.fact is not None:
         quoted = one.fact.text or " / ".join(one.quote.lines)
-        return [f"**{one.fact.value}**", name, *([f"> {quoted}"] if quoted else [])]
-    if one.quote.value:
-        quoted = "\n".join(f"> {line}" for line in one.quote.lines)
-        return [f"**{one.quote.value}**", name, quoted]
-    parts = [name, "\n".join(f"> {line}" for line in one.quote.lines)]
-    if not one.quote.has_wish and (sentence := texts.get(f"no {asked.wish}")):
+        return _with_value(one.fact.value, name, [quoted] if quoted else [], texts)
+    parts = _with_value(one.quote.value, name, one.quote.lines, texts)
+    has_answer = one.quote.value or one.quote.has_wish
+    if not has_answer and (sentence := texts.get(f"no {asked.wish}")):
         parts.append(sentence.format(day=_day(one.result)))
-    return list(filter(None, parts))
+    return parts
+
+
+def _with_value(value: str, name: str, quoted: Iterable[str], texts: dict[str, str]) -> list[str]:
+    """The parts of an answer: a value if there is one, the screenshot that says so, and its lines."""
+    lines = "\n".join(f"> {line}" for line in quoted)
+    return list(filter(None, [value and f"**{value}**", texts["on"].format(name=name), lines]))
 
 
 def _counted(asked: Question, answers: list[dict[str, Any]], texts: dict[str, str]) -> Reply | None:
