@@ -331,9 +331,10 @@ class Worker:
         name, taken = photo.filename, results.time_taken(photo)
         before = gate.is_before(config, self._settings)
         prepared = database.store().cache(uploads.Prepared).take(claim.photo_id)
-        reads_first = llm.reads_first(config, self._settings)
-        with database.scope():
-            read = readings.page_of(claim.photo_id)
+        reads_first, read = llm.reads_first(config, self._settings), None
+        if reads_first or before:
+            with database.scope():
+                read = readings.page_of(claim.photo_id)
         if reads_first:
             read = self._read_first(claim, picture) or read
             if read is None and before and self._reads_later(claim):
