@@ -27,18 +27,9 @@ from locks import named_lock
 from rules import replies
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
+from tests.support.library import BUILT_IN
 from tests.support.service import together
 from text import CUT_MARK
-
-TOOLS = {
-    "search_knowledge_base",
-    "get_screenshot",
-    "agenda",
-    "list_records",
-    "list_threads",
-    "web_search",
-    "save_memory",
-}
 
 
 @pytest.fixture
@@ -130,7 +121,7 @@ def test_the_model_is_sent_the_rules_the_message_and_the_tools(asking, fake_llm)
     assert request.key == "sk-scripted-secret"
     assert [message["role"] for message in request.body["messages"]] == ["system", "user"]
     assert request.body["messages"][1]["content"] == "Good morning"
-    assert {tool["function"]["name"] for tool in request.body["tools"]} == TOOLS
+    assert {tool["function"]["name"] for tool in request.body["tools"]} == set(BUILT_IN)
     assert "data" in request.body["messages"][0]["content"]
 
 

@@ -19,20 +19,11 @@ from database import db
 from engines.records import Field, Record
 from models import Analysis, McpServer, Memory
 from tests.support.fake_mcp import FakeMCP
-from tests.support.library import Library
+from tests.support.library import BUILT_IN, Library
 from tests.support.properties import at_least
 
 NOW = datetime(2026, 11, 21, 12)
 DAY = timedelta(days=1)
-BUILT_IN = [
-    "search_knowledge_base",
-    "get_screenshot",
-    "agenda",
-    "list_records",
-    "list_threads",
-    "web_search",
-    "save_memory",
-]
 
 
 @pytest.fixture

@@ -16,6 +16,17 @@ from tests.support.beginning import begin
 
 NOW = datetime(2026, 11, 21, 12)
 
+# The tools of a chat that are part of the service, in their order.
+BUILT_IN = [
+    "search_knowledge_base",
+    "get_screenshot",
+    "agenda",
+    "list_records",
+    "list_threads",
+    "web_search",
+    "save_memory",
+]
+
 
 class Library:
     """A store with screenshots in it."""
