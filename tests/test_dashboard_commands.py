@@ -39,6 +39,8 @@ def test_one_field_searches_goes_to_views_and_does(dashboard):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("#/settings/devices$"))
+    # A view that begins to show closes what is open over the page.
+    expect(page.get_by_role("heading", name="Devices").first).to_be_visible()
 
     commands(page)
     page.keyboard.type("dark")

@@ -1,5 +1,6 @@
 """Hostile and unusual pictures: one is accepted if it decodes in full, and its copies are small and clean."""
 
+import functools
 import io
 import struct
 import threading
@@ -155,7 +156,8 @@ def test_a_large_picture_that_waits_too_long_for_another_is_refused_for_now(monk
     monkeypatch.setattr(pictures, "LARGE_PATIENCE", 0.05)
     large, small = draw(size=(4_000, 3_000)), draw(size=(300, 400))
     with pictures._one_large_picture:
-        for read in (pictures.examine, pictures.for_model, pictures.decode):
+        at_once = functools.partial(pictures.decode, patience=0.05)
+        for read in (pictures.examine, pictures.for_model, at_once):
             with pytest.raises(Unavailable, match="Another large picture is being read") as refused:
                 read(io.BytesIO(large))
             assert refused.value.retry_after > 0
