@@ -539,9 +539,9 @@ class TokenName(msgspec.Struct):
 Address = Annotated[
     str,
     Meta(
-        pattern=r"^(https?://[A-Za-z0-9._~:\[\]-]{1,255})?\Z",
-        description="the address by which the device reaches the service, like http://192.168.1.20:8000; "
-        "empty: that of this request",
+        pattern=r"^(https?://[A-Za-z0-9._~:\[\]-]{1,255}(/[A-Za-z0-9_~-]{1,64}){0,8})?\Z",
+        description="the address by which the device reaches the service, like http://192.168.1.20:8000, "
+        "with the path of a proxy; empty: that of this request",
     ),
 ]
 
@@ -605,7 +605,7 @@ def remove_token(token_id: int) -> shapes.Done:
 @inputs.operation(TooManyRequests)
 def begin_pairing(body: PairingRequest) -> shapes.PairingFields:
     """Get a code, and its link as a QR code, by which a device gets a token. Valid for five minutes, once."""
-    address = body.address or _address()
+    address = body.address or inputs.own_address()
     return begin(body.name, body.scope, address, device_id=body.device_id, now=utc_now())
 
 
@@ -617,7 +617,7 @@ def add_recipe(kind: str, body: RecipeRequest) -> shapes.RecipeFields:
     """
     if kind not in recipes.KINDS:
         raise NotFound(f"There are recipes for {', '.join(recipes.KINDS)}.")
-    address = body.address or _address()
+    address = body.address or inputs.own_address()
     return make_recipe(cast(recipes.Kind, kind), address, _certificate(), now=utc_now())
 
 
@@ -634,8 +634,3 @@ def _certificate() -> shapes.CertificateFields | None:
     """The service's own certificate."""
     app = cast(Any, flask.current_app)  # `app.Application` has it
     return cast("shapes.CertificateFields | None", app.certificate.fields())
-
-
-def _address() -> str:
-    """The address by which the client reaches the service, without a trailing slash."""
-    return flask.request.host_url.rstrip("/")

@@ -247,7 +247,9 @@ def _wired(settings: Settings) -> Application:
     if settings.trusted_proxies:
         hops = settings.trusted_proxies
         # Flask documents this assignment as the way to add a middleware.
-        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]
+        app.wsgi_app = ProxyFix(  # type: ignore[method-assign]
+            app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops, x_prefix=hops
+        )
 
     app.after_request(_finish)  # registered first, so it runs last: after the limiter has set its headers
     app.before_request(_authenticate)
@@ -366,7 +368,7 @@ def _add_page_parts(app: Application, page: Callable[[str], dashboard.Page]) -> 
     app.add_url_rule("/service-worker.js", "service_worker", installable.service_worker)
     for name in (*installable.ICONS, *installable.SCREENSHOTS):
         app.add_url_rule(f"/{name}", "icon", installable.icon, defaults={"name": name})
-    for path in ("/share", f"{installable.SHARE}<part>"):
+    for path in ("/share", f"/{installable.SHARE}<part>"):
         app.add_url_rule(path, "share", installable.shared_without_worker, methods=["POST"])
     app.add_url_rule("/sign-out", "sign_out", installable.sign_out, methods=["POST"])
 
@@ -453,7 +455,7 @@ def _lead_to_https(request: flask.Request) -> ResponseReturnValue:
     refused with a sentence, because a redirect would hide that it sends its key over the network unencrypted.
     Raises `BadInput`.
     """
-    address = f"https://{request.host}"
+    address = f"https://{request.host}{request.script_root}"
     if request.method in ("GET", "HEAD") and "Authorization" not in request.headers:
         return flask.redirect(address + request.full_path.rstrip("?"), 307)
     raise BadInput(

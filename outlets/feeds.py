@@ -350,7 +350,7 @@ def add(body: FeedRequest) -> shapes.NewFeed:
     """Make a feed for a calendar or a feed reader. The answer shows its address this once: whoever has it can
     read the feed. A feed that a token makes ends with the token.
     """
-    base = body.address or _base()
+    base = body.address or inputs.own_address()
     return make(body.kind, body.query, base, token_id=access.caller().token_id, now=utc_now())
 
 
@@ -369,7 +369,7 @@ def show_agenda(token: str) -> Calendar:
     404.
     """
     now = utc_now()
-    return _answer(events(at(token, "agenda", now=now), _base(), inputs.settings(), now=now))
+    return _answer(events(at(token, "agenda", now=now), inputs.own_address(), inputs.settings(), now=now))
 
 
 @routes.get("/feed/<token>/notes.atom")
@@ -379,7 +379,7 @@ def show_notes(token: str) -> Atom:
     404.
     """
     now = utc_now()
-    return _answer(notes(at(token, "notes", now=now), _base(), inputs.settings(), now=now))
+    return _answer(notes(at(token, "notes", now=now), inputs.own_address(), inputs.settings(), now=now))
 
 
 @routes.get("/feed/<token>/search.atom")
@@ -389,11 +389,7 @@ def show_search(token: str) -> Atom:
     wrong address is the same 404.
     """
     now = utc_now()
-    return _answer(searched(at(token, "search", now=now), _base(), inputs.settings(), now=now))
-
-
-def _base() -> str:
-    return flask.request.host_url.rstrip("/")
+    return _answer(searched(at(token, "search", now=now), inputs.own_address(), inputs.settings(), now=now))
 
 
 def _answer(content: Content) -> flask.Response:

@@ -379,7 +379,7 @@ def call() -> flask.Response:
     if request.mimetype != "application/json":
         refused = Refusal(INVALID_REQUEST, "The content type must be application/json.", status=415)
         return _response(Reply(refused.status, _error(None, refused)))
-    tools = mcp_tools.Tools(settings, request.host_url.rstrip("/"))
+    tools = mcp_tools.Tools(settings, inputs.own_address())
     return _response(answer(inputs.message(), request.headers, tools))
 
 

@@ -294,7 +294,7 @@ def add(photo_id: int, body: ShareRequest) -> shapes.NewShare:
         body.redact,
         expires_in=body.expires_in,
         max_views=body.max_views,
-        base=body.address or flask.request.host_url.rstrip("/"),
+        base=body.address or inputs.own_address(),
         token_id=access.caller().token_id,
         now=utc_now(),
     )

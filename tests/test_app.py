@@ -331,7 +331,7 @@ def test_an_answer_within_the_limit_names_no_time_to_come_again(client):
 def test_the_manifest_offers_views_of_the_page(app):
     manifest = app.test_client().get("/manifest.webmanifest").json
     views = {one["url"] for one in manifest["shortcuts"]}
-    assert views == {"/#/agenda", "/#/chat", "/#/settings"}
+    assert views == {"./#/agenda", "./#/chat", "./#/settings"}
 
 
 def test_the_manifest_shows_the_page_on_a_desktop_and_on_a_phone_in_small_pictures(app):
@@ -339,7 +339,7 @@ def test_the_manifest_shows_the_page_on_a_desktop_and_on_a_phone_in_small_pictur
     shown = client.get("/manifest.webmanifest").json["screenshots"]
     assert {one["form_factor"] for one in shown} == {"wide", "narrow"}
     for one in shown:
-        answer = client.get(one["src"])
+        answer = client.get(f"/{one['src']}")
         picture = Image.open(io.BytesIO(answer.data))
         assert (answer.content_type, "{}x{}".format(*picture.size)) == (one["type"], one["sizes"])
         assert len(answer.data) < 100_000

@@ -189,7 +189,7 @@ def test_a_feed_is_limited_by_address(client):
         ({"kind": "search", "query": " \0"}, "query"),
         ({"kind": "notes", "query": "x"}, "query: is only for a feed of a search"),
         ({"kind": "photos"}, "kind: must be one of agenda, notes, search"),
-        ({"kind": "notes", "address": "http://evil/path"}, "address: must be"),
+        ({"kind": "notes", "address": "http://evil/path/"}, "address: must be"),
         ({}, "kind: is missing"),
     ],
 )

@@ -35,6 +35,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from settings import ROOT
+from tests.support.browser import Dashboard, settled
 from tests.support.drawing import draw
 from tests.support.fake_llm import FakeLLM
 from tests.support.service import PATIENCE, Clients, HeldUpload, Service, eventually
@@ -101,7 +102,7 @@ class Nginx:
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=511)
         self._socket.setblocking(False)  # nginx expects that: else a process waits in accept for ever
         self.port = self._socket.getsockname()[1]
-        self.url = f"https://127.0.0.1:{self.port}"
+        self.url = f"{'https' if ' ssl' in site else 'http'}://127.0.0.1:{self.port}"
         self.write(site)
         self.certificate = self.folder / "fullchain.pem"
         self.certificate.write_bytes(_certificate(self.folder / "privkey.pem"))
@@ -602,6 +603,109 @@ def go_on(clients: Clients) -> None:
     """Wait for some more answers."""
     before = clients.done
     eventually(lambda: clients.done >= before + 8, "uploads go on")
+
+
+# ----------------------------------------------------------------------------------------------- below a path
+
+BELOW = "/at/home"
+SHARED = """async (content) => {
+    const form = new FormData();
+    form.append("files", new File([Uint8Array.from(content)], "b.png", {type: "image/png"}));
+    const manifest = await fetch("manifest.webmanifest");
+    const described = await manifest.json();
+    const [target, start, scope] = [described.share_target.action, described.start_url, described.scope].map(
+        (address) => new URL(address, manifest.url).href);
+    return [(await fetch(target, {method: "POST", body: form})).url, start, scope];
+}"""
+
+
+def below_a_path() -> str:
+    """The documented site with the service below a path, over plain http, which browsers trust on loopback.
+    It has a page that shows the service in a frame, as Home Assistant does.
+    """
+    site = re.sub(r".*ssl_certificate.*\n", "", documented()).replace(" ssl;", ";")
+    for written, instead in (
+        ("location / {", f"location {BELOW}/ {{"),
+        ("proxy_pass http://snaplore;", "proxy_pass http://snaplore/;"),
+        ('X-Forwarded-Prefix ""', f"X-Forwarded-Prefix {BELOW}"),
+    ):
+        assert site.count(written) == 1
+        site = site.replace(written, instead)
+    framing = f'<title>Home</title><iframe src="{BELOW}/#/settings/devices" width=900 height=700></iframe>'
+    pages = f"""
+    location = /api/health {{ return 200; }}
+    location = /favicon.ico {{ return 204; }}
+    location = /framing {{ default_type text/html; return 200 '{framing}'; }}
+    """
+    return site.replace("\n    location @away", f"{pages}\n    location @away")
+
+
+@pytest.fixture(scope="module")
+def below(chromium, tmp_path_factory):
+    dashboard = Dashboard(chromium, tmp_path_factory.mktemp("below"), None, trusted_proxies="1")
+    with dashboard, Nginx(dashboard.service, below_a_path()) as nginx:
+        dashboard.direct = nginx.url + BELOW
+        # A name of this machine that the page does not take for it.
+        dashboard.address = dashboard.direct.replace("127.0.0.1", "home.localhost")
+        yield dashboard
+
+
+@pytest.mark.slow
+def test_below_a_path_the_page_stores_shows_shares_and_opens_offline(below):
+    """`Dashboard` reports each request to another address than the one with the path."""
+    page = below.open("#/library", service_workers="allow")
+    settled(page, "Boolean(navigator.serviceWorker.controller)")
+    worker = page.evaluate("navigator.serviceWorker.controller.scriptURL")
+    assert worker == f"{below.address}/service-worker.js"
+    paths = "caches.open('frame').then((cache) => cache.keys()).then((all) => all.map(({url}) => url))"
+    settled(page, f"({paths}).then((all) => all.length >= 3)")
+    assert all(url.startswith(f"{below.address}/") for url in page.evaluate(paths))
+
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Add screenshots").first.click()
+    chooser.value.set_files([{"name": "a.png", "mimeType": "image/png", "buffer": draw("One")}])
+    page.wait_for_selector("img.picture[data-state=ready]")
+    root = f"{below.address}/"
+    assert page.evaluate(SHARED, list(draw("Two"))) == [f"{root}?shared=1", root, root]
+    eventually(lambda: below.service.get("/api/photos")["total"] == 2, "the shared picture is stored")
+    page.goto(f"{below.address}/#/settings/general")
+    page.get_by_label("Language").select_option("zh")
+    page.wait_for_selector("html[lang^=zh]")
+    assert {cookie["path"] for cookie in page.context.cookies()} == {f"{BELOW}/"}
+
+    below.tolerate("ERR_INTERNET_DISCONNECTED|ERR_FAILED|Failed to load resource")
+    page.context.set_offline(True)
+    page.reload()
+    page.wait_for_selector("nav")
+    below.begin_anew()
+
+
+def test_below_a_path_the_addresses_for_other_programs_have_it_whatever_a_client_claims(below):
+    headers = {**below.service.bearer, "X-Forwarded-Prefix": "/elsewhere"}
+    for path, body in (("feeds", {"kind": "notes"}), ("pairing", {"name": "phone", "scope": "upload"})):
+        made = requests.post(f"{below.direct}/api/{path}", json=body, headers=headers, timeout=PATIENCE)
+        assert made.json()["url"].startswith(f"{below.direct}/"), made.text
+        if path == "feeds":
+            assert "<feed" in requests.get(made.json()["url"], timeout=PATIENCE).text
+
+
+@pytest.mark.slow
+def test_in_a_frame_a_phone_is_given_an_address_that_it_can_open(below):
+    found = {"addresses": ["http://192.0.2.7:8000"], "loopback_only": False}
+
+    def shown(path, frame=None):
+        page = below.open(path)
+        page.route("**/api/addresses", lambda route: route.fulfill(json=found))
+        page.reload()
+        place = page.frame_locator(frame) if frame else page
+        place.get_by_role("button", name="Show a code").first.click()
+        return place.locator(".pairing p").first.inner_text()
+
+    assert below.address in shown("#/settings/devices")
+    below.address = below.address.removesuffix(BELOW)
+    assert found["addresses"][0] in shown("framing", "iframe")
+    below.address += BELOW
+    below.begin_anew()
 
 
 # ----------------------------------------------------------------------------------------------------- Caddy

@@ -498,10 +498,14 @@ def test_the_link_may_name_another_address_of_the_service(client):
         "http://192.168.1.20:8000/#/pair/"
     )
     assert begun(client, address="https://[fd00::1]:8443")["url"].startswith("https://[fd00::1]:8443/#/pair/")
+    assert begun(client, address="https://a.example/at/home")["url"].startswith(
+        "https://a.example/at/home/#/pair/"
+    )
     for wrong in (
         "javascript:alert(1)",
         "http://",
-        "http://a/b",
+        "http://a/b/",
+        "http://a/../b",
         "http://a#b",
         "http://a@b",
         "http://a b",

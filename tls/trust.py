@@ -55,8 +55,8 @@ def page(ca: str | None) -> flask.Response:
         system=next(fitting, ""),
         firefox="Firefox" in agent,
         facts=facts,
-        paths=PATHS,
-        here=f"https://{request.host}/",
+        paths={name: path.removeprefix("/") for name, path in PATHS.items()},
+        here=f"https://{request.host}{request.script_root}/",
     )
     answer = flask.Response(text, mimetype="text/html")
     style = text.partition("<style>")[2].partition("</style>")[0]

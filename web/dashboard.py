@@ -3,9 +3,10 @@ address, and a later part with what the first view does not need, such as the se
 
 It is assembled once for each language, at the first request, and is the same for everybody, because its
 script fetches the data with the key. Each script of it has only the texts that it uses, in one language
-(`page_texts.py`). The document is compressed once, and browsers cache it until
-it changes. It loads nothing from other servers, and cannot be framed. The files in `templates/` are written
-for readers; comments and white space are not sent.
+(`page_texts.py`). The document is compressed once, and browsers cache it until it changes. It loads nothing
+from other servers, and no other site can frame it. Its addresses are relative, because a proxy may put the
+service below a path. The files in `templates/` are written for readers; comments and white space are not
+sent.
 
 Its Content-Security-Policy names the hashes of its styles and scripts instead of a nonce for each answer. The
 later part is one script, with its style as a string. The page fetches it as text and runs it as an inline
@@ -49,7 +50,7 @@ POLICY = "; ".join(
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
-        "frame-ancestors 'none'",
+        "frame-ancestors 'self'",  # Home Assistant shows it in a frame, below a path of its own address
         "manifest-src 'self'",
         "worker-src 'self'",
         "require-trusted-types-for 'script'",  # text can never become markup, not even by mistake
@@ -142,8 +143,8 @@ def assemble(*, key_needed: bool, language: str = DEFAULT) -> Page:
         version=VERSION,
         key_needed=key_needed,
         language=tag,
-        later=f"/parts/{part.name}",
-        style=markupsafe.Markup(_styles(FIRST_STYLES).replace(_FONT, f"/parts/{font().name}")),  # noqa: S704  # our own files
+        later=f"parts/{part.name}",
+        style=markupsafe.Markup(_styles(FIRST_STYLES).replace(_FONT, f"parts/{font().name}")),  # noqa: S704  # our own files
         script=markupsafe.Markup(first),  # noqa: S704
     )
     text = minify_html.minify(text, minify_js=True, minify_css=True, keep_closing_tags=True)

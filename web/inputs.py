@@ -170,6 +170,13 @@ def current() -> Request:
     return cast(Request, cast(Any, flask.request)._get_current_object())
 
 
+def own_address() -> str:
+    """The address by which the client reaches the service, without a trailing slash, with the path
+    below which a trusted proxy has put it.
+    """
+    return flask.request.root_url.rstrip("/")
+
+
 def receive() -> None:
     """Read the whole body of the current request.
 

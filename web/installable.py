@@ -26,26 +26,26 @@ SCREENSHOTS = {"screenshot-wide.png": (960, 600), "screenshot-narrow.png": (390,
 COLOUR, BACKGROUND = "#0b6b5d", "#edece5"
 PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif", "image/heic", "image/avif")
 
-SHARE = "/share/"  # and the random part
+SHARE = "share/"  # and the random part
 
+# Its addresses are relative to its own, because a proxy may put the service below a path.
 MANIFEST: dict[str, Any] = {
-    "id": "/",
     "name": NAME,
     "short_name": NAME,
     "description": "Find anything in your screenshots.",
-    "start_url": "/",
-    "scope": "/",
+    "start_url": "./",
+    "scope": "./",
     "display": "standalone",
     "theme_color": COLOUR,
     "background_color": BACKGROUND,
     "icons": [
-        {"src": "/icon-192.png", "sizes": "192x192", "type": "image/png"},
-        {"src": "/icon-512.png", "sizes": "512x512", "type": "image/png"},
-        {"src": "/icon-maskable-512.png", "sizes": "512x512", "type": "image/png", "purpose": "maskable"},
+        {"src": "icon-192.png", "sizes": "192x192", "type": "image/png"},
+        {"src": "icon-512.png", "sizes": "512x512", "type": "image/png"},
+        {"src": "icon-maskable-512.png", "sizes": "512x512", "type": "image/png", "purpose": "maskable"},
     ],
     "screenshots": [
         {
-            "src": f"/{name}",
+            "src": name,
             "sizes": f"{width}x{height}",
             "type": "image/png",
             "form_factor": "wide" if width > height else "narrow",
@@ -54,9 +54,9 @@ MANIFEST: dict[str, Any] = {
     ],
     # What a long press on the icon offers.
     "shortcuts": [
-        {"name": "Agenda", "url": "/#/agenda"},
-        {"name": "Chat", "url": "/#/chat"},
-        {"name": "Settings", "url": "/#/settings"},
+        {"name": "Agenda", "url": "./#/agenda"},
+        {"name": "Chat", "url": "./#/chat"},
+        {"name": "Settings", "url": "./#/settings"},
     ],
     "share_target": {
         "method": "POST",
@@ -89,7 +89,7 @@ def icon(name: str) -> flask.Response:
 
 def shared_without_worker(part: str = "") -> flask.Response:
     """A share that no service worker has received: nothing is stored, and the page is opened."""
-    return flask.Response(status=303, headers={"Location": "/"})
+    return flask.Response(status=303, headers={"Location": "../" if part else "./"})
 
 
 def sign_out() -> flask.Response:

@@ -95,6 +95,7 @@ class Dashboard:
         if llm:
             llm.default = self._answer
             llm.queue_is_for = lambda request: not request.images or CONNECTION_TEST in request.text
+        self.address = ""  # of a proxy in front, which the pages open instead
         self._browser = browser
         self._contexts = []
         self._problems: list[str] = []
@@ -147,7 +148,7 @@ class Dashboard:
         )
         page.on("pageerror", lambda error: self._note("error", str(error)))
         page.on("request", self._watch)
-        page.goto(f"{self.service.url}/{address}")
+        page.goto(f"{self.address or self.service.url}/{address}")
         return page
 
     def tolerate(self, pattern: str) -> None:
@@ -192,7 +193,7 @@ class Dashboard:
         url = sent.url
         if sent.method == "DELETE" or url.endswith(("/trash", "/photos/batch")):
             self.tolerate(GONE)
-        if not url.startswith((self.service.url, "blob:", "data:")):
+        if not url.startswith((self.address or self.service.url, "blob:", "data:")):
             self._problems.append(f"request to another place: {url}")
 
 

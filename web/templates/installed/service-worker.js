@@ -2,9 +2,10 @@
 // app shares with Snaplore; and it sends what waits in the outbox once the service can be reached. It keeps no answer of the API.
 
 const FRAME = "frame"; // the cache with the page and its later part, which hold nothing of the person
-const PARTS = "/parts/";
-const MANIFEST = "/manifest.webmanifest"; // names the address for sharing, which foreign pages cannot read
-const SHARE = "/share/";
+const ROOT = new URL("./", location.href).pathname; // "/", or the path below which a proxy has put the service
+const PARTS = `${ROOT}parts/`;
+const MANIFEST = `${ROOT}manifest.webmanifest`; // names the address for sharing, which foreign pages cannot read
+const SHARE = `${ROOT}share/`;
 const OUTBOX = "snaplore";
 const TASK = "outbox";
 const HOPELESS = [400, 413]; // statuses of a picture that will never be accepted
@@ -20,7 +21,7 @@ addEventListener("fetch", (event) => {
   const { pathname, origin } = new URL(event.request.url);
   if (origin !== location.origin) return;
   if (event.request.method === "POST" && pathname.startsWith(SHARE)) event.respondWith(receive(event, pathname));
-  else if (event.request.mode === "navigate" && pathname === "/") event.respondWith(frame(event));
+  else if (event.request.mode === "navigate" && pathname === ROOT) event.respondWith(frame(event));
   else if (pathname.startsWith(PARTS)) event.respondWith(part(event.request));
 });
 
@@ -46,7 +47,7 @@ async function obey({ data, ports: [port] }) {
 }
 
 async function keepFrame() {
-  const answer = await fetch("/", { headers: { Accept: "text/html" }, cache: "no-cache" });
+  const answer = await fetch(ROOT, { headers: { Accept: "text/html" }, cache: "no-cache" });
   if (answer.ok) await keepBoth(answer);
   await keepManifest();
 }
@@ -61,15 +62,16 @@ async function keepManifest() {
 /** Whether this is the service's own address for sharing. Any website can send a form to the others. */
 async function isForSharing(pathname) {
   const kept = (await caches.match(MANIFEST, { cacheName: FRAME })) ?? (await keepManifest());
-  return (await kept.json()).share_target.action === pathname;
+  return ROOT + (await kept.json()).share_target.action === pathname;
 }
 
 /** Keep this page with its later part instead of an earlier version of them. */
 async function keepBoth(answer) {
   const cache = await caches.open(FRAME);
-  const [, later] = /data-later="?([\w/.-]+)/.exec(await answer.clone().text()) ?? [];
+  const [, named] = /data-later="?([\w/.-]+)/.exec(await answer.clone().text()) ?? [];
+  const later = named && ROOT + named;
   if (later && !(await cache.match(later, { ignoreVary: true }))) await cache.add(later);
-  await cache.put("/", answer);
+  await cache.put(ROOT, answer);
   for (const request of await cache.keys()) {
     const { pathname } = new URL(request.url);
     if (pathname.startsWith(PARTS) && pathname !== later) await cache.delete(request);
@@ -93,7 +95,7 @@ async function frame(event) {
     }
     return answer;
   } catch (problem) {
-    const kept = await caches.match("/", { cacheName: FRAME });
+    const kept = await caches.match(ROOT, { cacheName: FRAME });
     if (kept) return kept;
     throw problem;
   }
@@ -101,14 +103,14 @@ async function frame(event) {
 
 /** Keep shared pictures in the outbox, open the library, and send them meanwhile. */
 async function receive(event, pathname) {
-  if (!(await isForSharing(pathname).catch(() => false))) return Response.redirect("/", 303);
+  if (!(await isForSharing(pathname).catch(() => false))) return Response.redirect(ROOT, 303);
   const form = await event.request.formData();
   const files = form.getAll("files").filter((part) => part instanceof File && part.size > 0);
   for (const file of files) {
     await put({ id: crypto.randomUUID(), file, name: file.name || "shared.png", taken: file.lastModified });
   }
   if (files.length) event.waitUntil(later().then(() => sendAll()).catch(() => {}));
-  return Response.redirect(`/?shared=${files.length}#/library`, 303);
+  return Response.redirect(`${ROOT}?shared=${files.length}#/library`, 303);
 }
 
 /** Ask the browser to send the outbox when there is a network, where it can do that. */
@@ -135,7 +137,7 @@ async function sendEach(given) {
     const described = { device_id: "dashboard", device_name: "Dashboard", file_timestamp: item.taken, local_media_store_id: item.id };
     for (const [name, value] of Object.entries(described)) form.append(name, String(value));
     form.append("file", item.file, item.name);
-    const answer = await fetch("/api/photos/upload", { method: "POST", body: form, headers: key ? { Authorization: `Bearer ${key}` } : {} });
+    const answer = await fetch(`${ROOT}api/photos/upload`, { method: "POST", body: form, headers: key ? { Authorization: `Bearer ${key}` } : {} });
     if (answer.status === 401 || answer.status === 403) return; // until somebody signs in
     if (!answer.ok && !HOPELESS.includes(answer.status)) throw new Error(`status ${answer.status}`);
     await remove(item.id);

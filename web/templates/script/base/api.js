@@ -118,7 +118,7 @@ async function respond(method, path, { query, body, signal, keepalive } = {}) {
 function sendForm(path, form, { onProgress, signal } = {}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open("POST", path);
+    request.open("POST", withQuery(path));
     for (const [name, value] of Object.entries(authorization())) request.setRequestHeader(name, value);
     if (onProgress) request.upload.onprogress = (event) => event.lengthComputable && onProgress(event.loaded / event.total);
     request.onload = () => {
@@ -162,12 +162,14 @@ function refusal(status, text, retryAfter) {
 }
 
 /**
+ * The address of a path of the API, relative to the page: a proxy may have put the service below a path of its own.
+ *
  * @param {string} path
  * @param {Query | null} [query]
  */
 function withQuery(path, query) {
   const filled = Object.entries(query ?? {}).flatMap(([name, value]) => ((value ?? "") === "" ? [] : [[name, String(value)]]));
-  return filled.length ? `${path}?${new URLSearchParams(filled)}` : path;
+  return filled.length ? `.${path}?${new URLSearchParams(filled)}` : `.${path}`;
 }
 
 // A browser opens at most six connections to a host. Pictures use four of them, so that a click never waits for thumbnails. The

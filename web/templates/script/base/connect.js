@@ -26,7 +26,7 @@ export function connection() {
  */
 function shown({ addresses, loopback_only: alone, certificate, network }, again) {
   // The address that this page was opened with works for this browser, so it comes first.
-  const here = isLoopback(location.hostname) ? [] : [location.origin];
+  const here = isOnlyHere() ? [] : [pageAddress()];
   const [best, ...others] = new Set([...here, ...addresses]);
   if (!best) return alone ? letIn(network, again) : h("p", t("connect.none"));
   const command = codeRow(uploadCommand(best, false), t("connect.command"));
@@ -204,9 +204,14 @@ export function isLoopback(host) {
   return host === "localhost" || host === "[::1]" || host.startsWith("127.");
 }
 
-/** The address by which other programs reach the service: where this page was opened on this machine, not that one. */
+const pageAddress = () => (location.origin + location.pathname).replace(/\/$/, "");
+
+/** Whether no other device can open the page's address: it is this machine's own, or in a frame of a program that asks who comes. */
+const isOnlyHere = () => isLoopback(location.hostname) || parent !== window;
+
+/** The address by which other programs reach the service: the page's own, unless only this browser can open that. */
 export async function reachable() {
-  if (!isLoopback(location.hostname)) return location.origin;
+  if (!isOnlyHere()) return pageAddress();
   const { addresses } = await api.get("/api/addresses");
-  return addresses[0] ?? location.origin;
+  return addresses[0] ?? pageAddress();
 }

@@ -26,7 +26,7 @@ export async function startOutbox(sent) {
   });
   const shared = Number(new URLSearchParams(location.search).get("shared"));
   if (shared) {
-    history.replaceState(null, "", `/${location.hash}`);
+    history.replaceState(null, "", location.pathname + location.hash);
     toast(t("outbox.shared", { count: shared }));
   }
   window.addEventListener("online", shareKey);
@@ -57,9 +57,9 @@ export async function shareKey() {
  * nothing of the person, or there would be no page to sign in on.
  */
 export async function emptyCaches() {
-  await fetch("/sign-out", { method: "POST", keepalive: true, signal: AbortSignal.timeout(PATIENCE) });
+  await fetch("sign-out", { method: "POST", keepalive: true, signal: AbortSignal.timeout(PATIENCE) });
   if (!("caches" in window)) return; // over plain http
-  for (const name of await caches.keys()) await caches.delete(name);
+  await caches.delete("frame"); // the service worker's; others belong to whatever else is at this address
 }
 
 /** Delete the key and everything that waits: somebody has signed out. */

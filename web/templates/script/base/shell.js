@@ -234,7 +234,7 @@ async function lookForServer() {
   for (let seconds = FIRST_LOOK; waitingForServer.size; seconds = Math.min(2 * seconds, LAST_LOOK)) {
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
     for (const state of waitingForServer.keys()) if (!state.isConnected) waitingForServer.delete(state);
-    if (!waitingForServer.size || document.hidden || !await fetch("/api/health").then(({ ok }) => ok, () => false)) continue;
+    if (!waitingForServer.size || document.hidden || !await fetch("api/health").then(({ ok }) => ok, () => false)) continue;
     const retries = [...waitingForServer.values()];
     waitingForServer.clear();
     for (const retry of retries) retry();

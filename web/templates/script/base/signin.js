@@ -91,7 +91,7 @@ async function followLink(signedIn, key) {
  */
 async function enter(key) {
   // Not by `api`, for which a refusal ends the access that this browser has.
-  const answer = await fetch("/api/stats", { headers: { Authorization: `Bearer ${key}` } }).catch(() => null);
+  const answer = await fetch("api/stats", { headers: { Authorization: `Bearer ${key}` } }).catch(() => null);
   if (!answer?.ok) throw new Error(t(answer?.status === 401 ? "signin.wrong" : "api.unreachable"));
   session.key = key;
   remember("key", key);

@@ -33,7 +33,7 @@ export const chosenLanguage = () => /snaplore_language=(\w+)/.exec(document.cook
  */
 export function chooseLanguage(name) {
   const value = name === "auto" ? "; Max-Age=0" : `${name}; Max-Age=31536000`;
-  document.cookie = `snaplore_language=${value}; Path=/; SameSite=Strict`;
+  document.cookie = `snaplore_language=${value}; Path=${location.pathname}; SameSite=Strict`;
 }
 
 /**
