@@ -132,6 +132,8 @@ RUNTIPI = shape(
                 *("security", "featured", "books", "data", "music", "finance", "gaming", "ai"),
             )
         ),
+        "created_at": {"type": "integer"},
+        "updated_at": {"type": "integer"},
         "exposable": YES_OR_NO,
         "dynamic_config": YES_OR_NO,
         "supported_architectures": some(one_of("arm64", "amd64")),
@@ -165,7 +167,8 @@ RUNTIPI_COMPOSE = shape(
     {"$schema": text()},
 )
 
-# frenck/action-addon-linter, src/config.schema.json.
+# frenck/action-addon-linter, src/config.schema.json. Its lint.py refuses a field with its default value,
+# `watchdog`, and `webui` beside `ingress`.
 HOME_ASSISTANT = shape(
     {
         "name": text(),
@@ -176,13 +179,13 @@ HOME_ASSISTANT = shape(
     },
     {
         "url": ADDRESS,
-        "startup": one_of("application", "initialize", "once", "services", "system"),
-        "webui": text(pattern=r"^https?://\[HOST\]:\[PORT:[0-9]+\]"),
-        "ports": {"type": "object", "additionalProperties": PORT},
-        "ports_description": {"type": "object", "additionalProperties": text()},
-        "watchdog": text(),
-        "backup": one_of("hot", "cold"),
-        "tmpfs": YES_OR_NO,
+        "ingress": one_of(True),
+        "ingress_port": PORT,
+        "ingress_stream": one_of(True),
+        "panel_icon": text(pattern="^mdi:[a-z-]+$"),
+        "host_network": one_of(True),
+        "backup": one_of("cold"),
+        "tmpfs": one_of(True),
         "timeout": {"type": "integer"},
     },
 )
@@ -271,11 +274,17 @@ def test_umbrels_proxy_leads_to_the_service():
     assert (proxy["APP_HOST"], proxy["APP_PORT"]) == ("snaplore_web_1", 8000)
 
 
+def test_home_assistant_leads_to_the_port_on_which_the_add_on_listens():
+    dockerfile = (CATALOGUES / "home-assistant/Dockerfile").read_text(encoding="utf-8")
+    port = read("home-assistant/config.yaml")["ingress_port"]
+    assert f"SNAPLORE_BIND=0.0.0.0:{port} " in dockerfile
+
+
 def test_every_catalogue_names_one_image():
     named = {
         name
         for file in CATALOGUES.rglob("*")
-        if file.is_file()
+        if file.is_file() and file.suffix not in (".png", ".jpg")
         for name in re.findall(r"registry\.example/snaplore:[0-9.]+", file.read_text(encoding="utf-8"))
     }
     assert named == {IMAGE}
