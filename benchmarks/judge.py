@@ -17,17 +17,25 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from pathlib import Path
+
+from rapidfuzz import fuzz
 
 from benchmarks import dates, described, drawn, labelled, recorded, sheet_counts
 from benchmarks.labelled import Case, Label
 from benchmarks.sheet_layouts import JUDGING
 from engines.findings import CATEGORIES, Findings
-from engines.records import TYPES, Record, Value
+from engines.records import TYPES, Field, Record
 from rules.embedded import LocalModel
 from rules.judge import judge
+from rules.prices import Money
 
 BEGINNING = 20  # letters of a long text, of which a record has the first sentence
+CUT = ("..", "…")  # how a text ends that had no room
+LEAST_CUT = 6  # letters from which on a text may be cut or misread
+MISREAD = 90  # of 100: how alike texts are of which a letter in ten was misread
+MOST_MORE = 3  # times as many entries as a label, which names those that a person sees first
 
 Judged = Sequence[tuple[Case, Findings]]
 
@@ -154,34 +162,52 @@ def _fields(case: Case, record: Record | None) -> Counter[str]:
     return Counter(
         labelled=len(labels),
         found=len(mine),
-        right=sum(
-            recorded.is_equal(field.value, _listed(labels[name], field.value))
-            or _squeezed(str(labels[name])) == _squeezed(field.text)
-            or _begins(str(labels[name]), field.value)
-            for name, field in mine.items()
-        ),
+        right=sum(_is_right(str(labels[name]), field) for name, field in mine.items()),
     )
 
 
-def _begins(label: str, value: Value) -> bool:
-    """Whether a value is the beginning of a long text."""
-    said = _squeezed(value) if isinstance(value, str) else ""
-    return len(said) >= BEGINNING and _squeezed(label).startswith(said)
-
-
-def _listed(label: object, value: Value) -> str:
-    """A label as `is_equal` takes it: those of lists have a comma or a semicolon between the entries, and
-    more of an entry than what names it.
+def _is_right(label: str, field: Field) -> bool:
+    """Whether a person would call a field right. Labels name a list's first entries, end long texts where
+    they like, and write days and amounts as the screen does; a misread letter is no mistake of the record.
     """
-    text = str(label)
-    if not isinstance(value, list):
-        return text
-    names = [next(iter(entry.values())) for entry in value]
-    parts = text.split("; " if "; " in text else ", ")
-    return " | ".join(
-        next((name for name in names if _squeezed(name) and _squeezed(name) in _squeezed(part)), part)
-        for part in parts
+    value, said, written = field.value, _squeezed(label), _squeezed(field.text)
+    if isinstance(value, list):
+        return _names(label, [next(iter(entry.values())) for entry in value])
+    if isinstance(value, dict):
+        price = Money(label).amount(label)
+        return said == written or (price is not None and Decimal(price.value) == Decimal(value["value"]))
+    return recorded.is_equal(value, label) or (bool(said) and said == written) or _is_alike(label, value)
+
+
+def _names(label: str, names: list[str]) -> bool:
+    """Whether a list has what its label names, and at most some more."""
+    parts = label.split("; " if "; " in label else ", ")
+    found = sum(any(_is_named(part, name) for name in names) for part in parts)
+    return found >= recorded.ALIKE * len(parts) and len(names) <= MOST_MORE * len(parts)
+
+
+def _is_named(part: str, name: str) -> bool:
+    """Whether an entry of a label, which may have its value or message too, is of this name."""
+    wanted, said = _squeezed(part), _squeezed(name)
+    if not said:
+        return False
+    is_cut = name.endswith(CUT) and len(said) >= LEAST_CUT
+    return (
+        wanted.startswith(said)
+        or wanted.endswith(said)
+        or (said in wanted and len(wanted) < 2 * len(said))
+        or (wanted in said and len(said) < 2 * len(wanted))
+        or (is_cut and wanted.startswith(said))
+        or _is_alike(part, name)
     )
+
+
+def _is_alike(label: str, value: str) -> bool:
+    """Whether a text is the beginning of its label or the other way round, or has hardly a letter misread."""
+    wanted, said = sorted((_squeezed(label), _squeezed(value)), key=len)
+    if len(wanted) >= BEGINNING and said.startswith(wanted):
+        return True
+    return len(wanted) >= LEAST_CUT and fuzz.ratio(wanted, said) >= MISREAD
 
 
 def _squeezed(text: str) -> str:
