@@ -10,7 +10,9 @@ the next one gets a new child. A picture is copied to the child through a pipe, 
 decrypted: it is never whole in this process, and never on a disk.
 
 A machine may be too slow for the chosen model. If the first picture that a child gets is not read in time,
-the fast model reads from then on, until it is so fast that the picture was the cause.
+the fast model reads from then on, until it is so fast that the picture was the cause. If that one does not
+read any of several pictures in time either, the machine is refused as one without an engine is, so that the
+queue waits instead of taking minutes for each picture.
 """
 
 import base64
@@ -53,6 +55,13 @@ IN_TIME, LARGE = 1 / 8, 1_000_000
 TOO_SLOW = (
     "Reading this picture took too long with the OCR model `{model}`. If this machine is too slow for it, set"
     " SNAPLORE_OCR_MODEL=tiny; until it proves faster, `tiny` reads"
+)
+# Pictures, none of which the fast model has read in time, and no other before.
+MOST_MISSED = 3
+HOPELESS = (
+    "The embedded analyser cannot work on this machine: it is too slow. Even the fastest OCR model has read"
+    f" none of {MOST_MISSED} pictures in time. One more is tried after a restart, or when a screenshot is"
+    " analysed again"
 )
 # With these, glibc returns memory after each picture (272 MB instead of 297 at the peak), and Tesseract uses
 # one thread.
@@ -200,6 +209,8 @@ class _Reader(ChildOwner):
         self._chosen = self._ocr_model = ocr_model
         self._time_limit = time_limit
         self._in_time = False  # the chosen model has read a picture in time
+        self._has_read = False  # any model has
+        self._missed: set[int] = set()  # the lengths of pictures that the fastest model has not read in time
         self._engine = ""
 
     def prepare(self) -> None:
@@ -222,7 +233,7 @@ class _Reader(ChildOwner):
                 log.warning("the OCR process was ended: %s (exit code %s)", failure, code)
                 self._raise_if_closed()
                 if isinstance(failure, ChildSilent) or code == -signal.SIGALRM:
-                    self._raise_too_slow()
+                    self._raise_too_slow(picture.seek(0, os.SEEK_END))
                 raise AnswerUnusable(f"The text of this picture could not be read: {failure}.") from None
             except BaseException:
                 self._end()
@@ -232,19 +243,23 @@ class _Reader(ChildOwner):
             self._set_timer()
             return page, engine
 
-    def _raise_too_slow(self) -> NoReturn:
-        """Raise `AnswerUnusable`. Unless the chosen model has read another picture in time, the fast one is
-        used from now on.
+    def _raise_too_slow(self, length: int) -> NoReturn:
+        """Raise `AnswerUnusable` for a picture of so many bytes. Unless the chosen model has read another one
+        in time, the fast one is used from now on; and if that one reads none, raise `ProviderRefused`.
         """
-        if self._in_time or self._ocr_model == FAST or self._engine not in ("", self._chosen):
-            raise AnswerUnusable("The text of this picture could not be read: it took too long.")
-        sentence = TOO_SLOW.format(model=self._ocr_model)
-        log.warning("%s", sentence)
-        self._ocr_model = FAST
-        raise AnswerUnusable(f"{sentence}.")
+        if not (self._in_time or self._ocr_model == FAST or self._engine not in ("", self._chosen)):
+            sentence = TOO_SLOW.format(model=self._ocr_model)
+            log.warning("%s", sentence)
+            self._ocr_model = FAST
+            raise AnswerUnusable(f"{sentence}.")
+        self._missed.add(length)  # the same picture is tried several times
+        if len(self._missed) >= MOST_MISSED and not self._has_read:
+            raise ProviderRefused(f"{HOPELESS}.")
+        raise AnswerUnusable("The text of this picture could not be read: it took too long.")
 
     def _judge_pace(self, page: Page, seconds: float) -> None:
         """Use the chosen model again if the fast one shows that the machine is fast enough for it."""
+        self._has_read = True
         if self._ocr_model == self._chosen:
             self._in_time = True
         elif page.width * page.height >= LARGE and seconds < IN_TIME * self._time_limit:

@@ -390,6 +390,24 @@ def test_a_picture_that_takes_too_long_on_a_fast_machine_does_not_change_the_mod
     assert model.read(io.BytesIO(draw()))[1] == "both"
 
 
+def test_a_machine_that_is_too_slow_for_every_model_is_refused_until_a_picture_is_read(
+    make_model, child_program
+):
+    child_program("SLOW = 60\n" + BY_SIZE)
+    model = make_model(ocr_model="both", time_limit=0.5)
+    for text in ("one", "two", "three", "three"):  # the first one is too slow for `both`
+        with pytest.raises(AnswerUnusable):
+            analyse(model, draw(text))
+    for text in ("four", "two"):
+        with pytest.raises(ProviderRefused, match=r"too slow.* analysed again"):
+            analyse(model, draw(text))
+    child_program(READY + "send(b'{\"engine\": \"tiny\"}')\nreceive(); send(b'{}')")  # the machine has time
+    assert model.read(io.BytesIO(draw("four")))[1] == "tiny"
+    child_program("SLOW = 60\n" + BY_SIZE)
+    with pytest.raises(AnswerUnusable, match="too long"):
+        analyse(model, draw("five"))
+
+
 def test_two_processes_read_two_pictures_at_once(make_model, child_program, tmp_path):
     child_program(
         SAYS_READY + f"receive()\nopen({str(tmp_path)!r} + f'/{{os.getpid()}}', 'w').close()\n"
