@@ -4,6 +4,7 @@ The screens and questions of `answers.txt` were written before the rules that an
 drawn, read by the real reader, analysed and asked about through the chat. An answer is right when the value
 is in it, its citation when a box of it is over the line that has the value, and a question without an answer
 is right when nothing is cited. Every second question is only counted; `--errors` lists those of the others.
+With `--questions`, they are about real screenshots, which are not part of the project (`labelled.py`).
 """
 
 import argparse
@@ -12,7 +13,7 @@ import dataclasses
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from app import Application
 from assistant import chat
 from assistant.openings import UserMessage
 from benchmarks import described, drawn, labelled
+from engines.lines import Page
 from rules.embedded import LocalModel
 
 SCREENS = Path(__file__).with_name("answers.txt")
@@ -46,31 +48,54 @@ class Question(NamedTuple):
 
 
 class Screen(NamedTuple):
-    """A drawn screen and when it was taken."""
+    """A screenshot, when it was taken, what was read on it, and which text is where, in parts of it."""
 
-    screen: drawn.Screen
+    name: str
+    content: bytes
     taken: datetime
+    page: Page
+    places: list[tuple[str, tuple[float, ...]]]
 
 
-def material() -> tuple[list[Screen], list[Question]]:
-    """The screens and the questions of the file."""
-    screens, questions = [], []
+def questions_in(path: Path) -> list[Question]:
+    """The questions of a file."""
+    name, questions = "", []
+    for row in path.read_text(encoding="utf-8").splitlines():
+        if row.startswith("@ "):
+            name = row.split()[1]
+        elif found := re.match(r"(ask|then|none) = (.*)", row):
+            parts = [part.strip() for part in found[2].split(" => ")]
+            values = tuple(value.strip() for value in parts[1].split(" | ")) if parts[1:] else ()
+            questions.append(Question(parts[0], values, "".join(parts[2:3]), name, found[1] == "then"))
+    return questions
+
+
+def drawn_screens(model: LocalModel, cache: Path) -> Iterator[Screen]:
+    """The screens of the project's own file."""
     for block in SCREENS.read_text(encoding="utf-8").split("\n\n"):
-        rows = [row for row in block.strip().splitlines() if not row.startswith("# Drawn")]
-        name, drawn_rows = "", []
-        for row in rows:
-            if row.startswith("@ "):
-                name, taken = row[2:].split()
-            elif found := re.match(r"(ask|then|none) = (.*)", row):
-                parts = [part.strip() for part in found[2].split(" => ")]
-                values = tuple(value.strip() for value in parts[1].split(" | ")) if parts[1:] else ()
-                questions.append(Question(parts[0], values, "".join(parts[2:3]), name, found[1] == "then"))
-            elif name:
-                drawn_rows.append(row)
-        if name:
-            made = drawn.Screen(name, (), (), "", (), tuple(drawn_rows))
-            screens.append(Screen(made, datetime.fromisoformat(taken)))
-    return screens, questions
+        rows = [
+            row for row in block.strip().splitlines() if not re.match(r"# Drawn|(?:ask|then|none) = ", row)
+        ]
+        if rows and rows[0].startswith("@ "):
+            name, taken = rows[0][2:].split()
+            content, places = drawn.placed(drawn.Screen(name, (), (), "", (), tuple(rows[1:])))
+            width, height = drawn.SIZE
+            boxes = [(place.text, _parts(place.box, width, height)) for place in places]
+            yield Screen(
+                name, content, datetime.fromisoformat(taken), labelled.read(model, content, cache), boxes
+            )
+
+
+def real_screens(places: Sequence[Path], cache: Path) -> Iterator[Screen]:
+    """The labelled screenshots of the tuning half. A text is where it was read."""
+    for case in labelled.cases(places, cache):
+        if not case.judges:
+            page = case.page
+            boxes = [
+                (line.text, _parts((line.left, line.top, line.right, line.bottom), page.width, page.height))
+                for line in page.lines
+            ]
+            yield Screen(case.name, case.path.read_bytes(), NOW - timedelta(days=4), page, boxes)
 
 
 def main() -> None:
@@ -78,17 +103,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "snaplore-answers")
     parser.add_argument("--errors", action="store_true", help="list the errors of the tuning half")
+    parser.add_argument(
+        "--questions", type=Path, help="a file like answers.txt about the labelled screenshots of CORPUS"
+    )
     options = parser.parse_args()
     options.cache.mkdir(parents=True, exist_ok=True)
-    screens, questions = material()
-    with contextlib.closing(LocalModel(ocr_model=labelled.READER, language="en")) as model:
-        pages = {
-            one.screen.name: labelled.read(model, drawn.draw(one.screen), options.cache) for one in screens
-        }
+    if options.questions:
+        screens = list(real_screens(labelled.folders(), options.cache))
+    else:
+        with contextlib.closing(LocalModel(ocr_model=labelled.READER, language="en")) as model:
+            screens = list(drawn_screens(model, options.cache))
+    questions = questions_in(options.questions or SCREENS)
     with tempfile.TemporaryDirectory() as folder, described.service(Path(folder)) as app:
-        pictures = {one.screen.name: drawn.draw(one.screen) for one in screens}
-        taken = {one.screen.name: one.taken for one in screens}
-        names = described.filled(app, pictures, pages, taken)
+        pictures = {one.name: one.content for one in screens}
+        pages = {one.name: one.page for one in screens}
+        names = described.filled(app, pictures, pages, {one.name: one.taken for one in screens})
         counts: Counter[str] = Counter()
         for number, (question, content, citations) in enumerate(asked(app, questions)):
             counts.update(
@@ -167,11 +196,12 @@ def _stands(citation: dict[str, Any]) -> bool:
 
 def _gold(question: Question, screens: list[Screen]) -> list[tuple[float, ...]]:
     """The places of the lines with the value, in parts of the picture."""
-    screen = next(one.screen for one in screens if one.screen.name == question.screen)
-    _, places = drawn.placed(screen)
-    width, height = drawn.SIZE
-    boxes = [place.box for place in places if question.line in place.text]
-    return [(box[0] / width, box[1] / height, box[2] / width, box[3] / height) for box in boxes]
+    screen = next(one for one in screens if one.name == question.screen)
+    return [box for text, box in screen.places if any(words in text for words in question.line.split(" | "))]
+
+
+def _parts(box: Sequence[float], width: int, height: int) -> tuple[float, ...]:
+    return (box[0] / width, box[1] / height, box[2] / width, box[3] / height)
 
 
 def _overlap(box: dict[str, float], gold: tuple[float, ...]) -> float:
