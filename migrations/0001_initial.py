@@ -1,7 +1,8 @@
-"""The first schema. A released migration never changes: a later change is a new migration.
+"""The first schema. A released migration never changes what comes out in the end: a later change is a new
+migration. What a later one replaces whole, like the counts and most indexes of analyses, is left out here.
 
 It is plain SQL, because models cannot express checks, partial indexes, ids that are never reused (a client
-may still know a deleted one), the full-text index, and the triggers that keep `tallies` correct.
+may still know a deleted one), and the full-text index.
 """
 
 STATEMENTS = """
@@ -59,38 +60,6 @@ CREATE TABLE analyses (
 CREATE INDEX analyses_due ON analyses (due_at, photo_id) WHERE status = 'pending';
 CREATE INDEX analyses_leased ON analyses (lease_until) WHERE status = 'processing';
 CREATE INDEX analyses_faulty ON analyses (fault, photo_id) WHERE fault <> '';
-CREATE INDEX analyses_status ON analyses (status, photo_id);
-CREATE INDEX analyses_intent ON analyses (intent, photo_id);
-CREATE INDEX analyses_intent_status ON analyses (intent, status, photo_id);
-CREATE INDEX analyses_device ON analyses (device_id, photo_id);
-CREATE INDEX analyses_device_status ON analyses (device_id, status, photo_id);
-
-CREATE TABLE tallies (
-    device_id TEXT NOT NULL,
-    status TEXT NOT NULL,
-    intent TEXT NOT NULL,
-    content_category TEXT NOT NULL,
-    photos INTEGER NOT NULL,
-    PRIMARY KEY (device_id, status, intent, content_category)
-) STRICT, WITHOUT ROWID;
-CREATE TRIGGER tallies_insert AFTER INSERT ON analyses BEGIN
-    INSERT INTO tallies VALUES (NEW.device_id, NEW.status, NEW.intent, NEW.content_category, 1)
-    ON CONFLICT DO UPDATE SET photos = photos + 1;
-END;
-CREATE TRIGGER tallies_delete AFTER DELETE ON analyses BEGIN
-    UPDATE tallies SET photos = photos - 1 WHERE device_id = OLD.device_id AND status = OLD.status
-        AND intent = OLD.intent AND content_category = OLD.content_category;
-    DELETE FROM tallies WHERE device_id = OLD.device_id AND status = OLD.status
-        AND intent = OLD.intent AND content_category = OLD.content_category AND photos = 0;
-END;
-CREATE TRIGGER tallies_update AFTER UPDATE OF device_id, status, intent, content_category ON analyses BEGIN
-    INSERT INTO tallies VALUES (NEW.device_id, NEW.status, NEW.intent, NEW.content_category, 1)
-    ON CONFLICT DO UPDATE SET photos = photos + 1;
-    UPDATE tallies SET photos = photos - 1 WHERE device_id = OLD.device_id AND status = OLD.status
-        AND intent = OLD.intent AND content_category = OLD.content_category;
-    DELETE FROM tallies WHERE device_id = OLD.device_id AND status = OLD.status
-        AND intent = OLD.intent AND content_category = OLD.content_category AND photos = 0;
-END;
 
 CREATE VIRTUAL TABLE photo_index USING fts5(
     tokens, content='', contentless_delete=1, detail=full,
@@ -212,10 +181,5 @@ CREATE TABLE settings (
 
 
 def up(migrator, db):
-    statement = ""
-    for line in STATEMENTS.splitlines():
-        statement += line + "\n"
-        # A trigger's body contains semicolons and ends with END.
-        if line.endswith(";") and ("CREATE TRIGGER" not in statement or line == "END;"):
-            db.execute_sql(statement)
-            statement = ""
+    for statement in STATEMENTS.strip().split(";\n"):
+        db.execute_sql(statement)

@@ -1,8 +1,6 @@
-"""Indexes for filtered lists, and a count of the disk space of stored files that triggers maintain.
+"""A count of the disk space of stored files that triggers maintain, and each picture's time in its analysis.
 
-The index of a list's order also contains the columns of its filters, so a filter that few photos match is
-evaluated without reading the long rows. A picture's time is copied to its analysis, as its device is, so that
-one index serves both.
+The time is copied, as the device is, so that one index serves a list's order and its filters.
 """
 
 from pathlib import Path
@@ -10,23 +8,8 @@ from pathlib import Path
 COLUMNS = (
     "ALTER TABLE analyses ADD COLUMN taken_at TEXT NOT NULL DEFAULT ''",
     "UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = photo_id)",
-    """
-    CREATE TRIGGER analyses_taken_at AFTER INSERT ON analyses BEGIN
-        UPDATE analyses SET taken_at = (SELECT original_timestamp FROM photos WHERE photos.id = NEW.photo_id)
-            WHERE id = NEW.id;
-    END
-    """,
     "ALTER TABLE photos ADD COLUMN disk_bytes INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE messages ADD COLUMN attachment_bytes INTEGER NOT NULL DEFAULT 0",
-)
-
-INDEXES = (
-    "CREATE INDEX analyses_category ON analyses (content_category, photo_id, device_id, status)",
-    "CREATE INDEX analyses_category_intent ON analyses "
-    "(content_category, intent, photo_id, device_id, status)",
-    "CREATE INDEX analyses_device_intent ON analyses (device_id, intent, photo_id, status)",
-    "CREATE INDEX analyses_taken ON analyses "
-    "(taken_at, photo_id, device_id, status, intent, content_category)",
 )
 
 # The sizes of existing files are measured once.
@@ -112,7 +95,7 @@ HOLDINGS = (
 
 
 def up(migrator, db):
-    for statement in (*COLUMNS, *INDEXES):
+    for statement in COLUMNS:
         db.execute_sql(statement)
     # The database is in a subfolder of the data folder; during a restore it is beside the pictures.
     beside = Path(db.database).parent

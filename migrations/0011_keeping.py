@@ -14,48 +14,6 @@ STATEMENTS = (
     "(photo_id, device_id, status, intent, content_category, app_name, kept) WHERE kept = 1",
     "CREATE INDEX analyses_kept_taken ON analyses "
     "(taken_at, photo_id, device_id, status, intent, content_category, app_name, kept) WHERE kept = 1",
-    """
-    CREATE TABLE kept_tallies (
-        device_id TEXT NOT NULL,
-        status TEXT NOT NULL,
-        intent TEXT NOT NULL,
-        content_category TEXT NOT NULL,
-        photos INTEGER NOT NULL,
-        PRIMARY KEY (device_id, status, intent, content_category)
-    ) STRICT, WITHOUT ROWID
-    """,
-    """
-    CREATE TRIGGER kept_tallies_insert AFTER INSERT ON analyses WHEN NEW.kept = 1 BEGIN
-        INSERT INTO kept_tallies VALUES (NEW.device_id, NEW.status, NEW.intent, NEW.content_category, 1)
-        ON CONFLICT DO UPDATE SET photos = photos + 1;
-    END
-    """,
-    """
-    CREATE TRIGGER kept_tallies_delete AFTER DELETE ON analyses WHEN OLD.kept = 1 BEGIN
-        UPDATE kept_tallies SET photos = photos - 1
-            WHERE device_id = OLD.device_id AND status = OLD.status AND intent = OLD.intent
-            AND content_category = OLD.content_category;
-        DELETE FROM kept_tallies
-            WHERE device_id = OLD.device_id AND status = OLD.status AND intent = OLD.intent
-            AND content_category = OLD.content_category AND photos = 0;
-    END
-    """,
-    """
-    CREATE TRIGGER kept_tallies_update
-    AFTER UPDATE OF kept, device_id, status, intent, content_category ON analyses
-    WHEN OLD.kept = 1 OR NEW.kept = 1 BEGIN
-        INSERT INTO kept_tallies
-            SELECT NEW.device_id, NEW.status, NEW.intent, NEW.content_category, 1
-            WHERE NEW.kept = 1
-        ON CONFLICT DO UPDATE SET photos = photos + 1;
-        UPDATE kept_tallies SET photos = photos - 1
-            WHERE OLD.kept = 1 AND device_id = OLD.device_id AND status = OLD.status AND intent = OLD.intent
-            AND content_category = OLD.content_category;
-        DELETE FROM kept_tallies
-            WHERE device_id = OLD.device_id AND status = OLD.status AND intent = OLD.intent
-            AND content_category = OLD.content_category AND photos = 0;
-    END
-    """,
     # Only of photos that are not in the trash. `folded` is the tag as it is compared; `taken_at` is the
     # photo's, so that one index has a tag's photos in that order. A tag's page is in one of two orders.
     """

@@ -24,8 +24,6 @@ STATEMENTS = (
     FROM analyses
     """,
     "INSERT INTO marks SELECT photo_id, 1, 0 FROM trash",
-    # `app:mail` finds the app Mail.
-    "CREATE INDEX apps_name ON apps (app_name COLLATE NOCASE)",
     # AUTOINCREMENT: the id of a deleted search is not given again.
     """
     CREATE TABLE saved_searches (

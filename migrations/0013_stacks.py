@@ -1,9 +1,10 @@
 """Stacks: the same screen several times, shown as one; and the perceptual hash by which they are found.
 
 `covered` is about a photo of a stack: 0, it is shown for the stack; 1, another one of the same device is
-shown; 2, only one of another device is. Triggers keep it, whatever is kept, deleted or moved to the trash,
-and count the covered photos. It is the last column of every index of the lists, which are made anew: some
-seconds for 100,000 photos.
+shown; 2, only one of another device is. Triggers keep it, whatever is kept, deleted or moved to the trash.
+It is the last column of every index of the lists, which are made anew: some seconds for 100,000 photos. Each
+filter has an index in the order of uploads and one in that of the times of pictures, with the other filters'
+columns, so that no row is read before it is known to be shown.
 
 Every photo that was stored before is due to be compared with the others.
 """
@@ -59,14 +60,6 @@ TABLES = (
     "CREATE INDEX analyses_shown ON analyses (photo_id, covered) WHERE NOT covered",
 )
 
-# The key of each table of counts, as in those of all photos (`tallies`, `month_tallies`, `app_tallies`).
-TALLIES = (
-    ("covered_tallies", ("device_id", "status", "intent", "content_category")),
-    ("covered_month_tallies", ("month", "device_id", "status", "intent", "content_category")),
-    ("covered_app_tallies", ("app_name", "month", "device_id", "status", "intent", "content_category")),
-)
-COUNTED = "taken_at, app_name, device_id, status, intent, content_category, kept, covered"
-
 _BEST = "ORDER BY kept DESC, taken_at DESC, photo_id DESC"
 _COVER = """
     UPDATE analyses SET covered = ranked.covered FROM (
@@ -99,62 +92,16 @@ def triggers():
         "CREATE TRIGGER stacked_photo AFTER UPDATE OF kept, taken_at, device_id ON analyses "
         f"WHEN EXISTS (SELECT 1 FROM stacked WHERE photo_id = NEW.photo_id) BEGIN {cover(of_photo)}; END"
     )
-    # A row that comes back from the trash is in no stack yet. Its count is added here, because the order of
-    # triggers is undefined: the second statement takes it back.
-    added = "; ".join(_count(table, key, "NEW", 1) for table, key in TALLIES)
-    yield (
-        "CREATE TRIGGER analyses_uncompared AFTER INSERT ON analyses BEGIN "
-        f"{added}; UPDATE analyses SET covered = 0 WHERE id = NEW.id AND covered <> 0; "
-        "INSERT OR IGNORE INTO uncompared VALUES (NEW.photo_id); END"
-    )
-
-
-def tallies():
-    """The tables of counts and their triggers."""
-    for table, key in TALLIES:
-        columns = "".join(f"{name} TEXT NOT NULL, " for name in key)
-        yield (
-            f"CREATE TABLE {table} ({columns}kept INTEGER NOT NULL, covered INTEGER NOT NULL, "
-            f"photos INTEGER NOT NULL, PRIMARY KEY ({', '.join(key)}, kept, covered)) STRICT, WITHOUT ROWID"
-        )
-        yield (
-            f"CREATE TRIGGER {table}_delete AFTER DELETE ON analyses WHEN OLD.covered <> 0 BEGIN "
-            f"{_count(table, key, 'OLD', -1)}; {_emptied(table, key)}; END"
-        )
-        yield (
-            f"CREATE TRIGGER {table}_update AFTER UPDATE OF {COUNTED} ON analyses "
-            "WHEN OLD.covered <> 0 OR NEW.covered <> 0 BEGIN "
-            f"{_count(table, key, 'NEW', 1)}; {_count(table, key, 'OLD', -1)}; "
-            f"{_emptied(table, key)}; END"
-        )
-
-
-def _count(table, key, row, step):
-    """The statement that adds `step` for `row` of `analyses`, if that is covered."""
-    values = ", ".join(_value(name, row) for name in (*key, "kept", "covered"))
-    return (
-        f"INSERT INTO {table} SELECT {values}, {step} "
-        f"WHERE {row}.covered <> 0 ON CONFLICT DO UPDATE SET photos = photos + {step}"
-    )
-
-
-def _emptied(table, key):
-    same = " AND ".join(f"{name} = {_value(name, 'OLD')}" for name in (*key, "kept", "covered"))
-    return f"DELETE FROM {table} WHERE {same} AND photos = 0"
-
-
-def _value(name, row):
-    return f"substr({row}.taken_at, 1, 7)" if name == "month" else f"{row}.{name}"
 
 
 def up(migrator, db):
     for statement in TABLES:
         db.execute_sql(statement)
     for name, columns in LISTS:
-        db.execute_sql(f"DROP INDEX {name}")
+        db.execute_sql(f"DROP INDEX IF EXISTS {name}")
         db.execute_sql(f"CREATE INDEX {name} ON analyses ({columns}, covered)")
     for name, columns in KEPT:
         db.execute_sql(f"DROP INDEX {name}")
         db.execute_sql(f"CREATE INDEX {name} ON analyses ({columns}, covered) WHERE kept = 1")
-    for statement in (*tallies(), *triggers()):
+    for statement in triggers():
         db.execute_sql(statement)

@@ -1,7 +1,7 @@
 """What each screenshot means, as a vector, and which ones still need one.
 
-A change of an analysis or a reading makes its photo due. Every photo that was analysed before is due at once;
-the service works them off in the background, the newest first.
+Every photo that was analysed before is due at once; the service works them off in the background, the newest
+first. 0028 has the triggers by which a change of an analysis or a reading makes its photo due.
 """
 
 STATEMENTS = (
@@ -33,40 +33,7 @@ STATEMENTS = (
     "INSERT INTO meanings_due (photo_id) SELECT photo_id FROM analyses WHERE status = 'done'",
 )
 
-_DUE = """
-    INSERT INTO meanings_due (photo_id) VALUES (NEW.photo_id)
-    ON CONFLICT (photo_id) DO UPDATE SET changes = changes + 1, failures = 0;
-"""
-_CHANGED = " OR ".join(
-    f"OLD.{name} IS NOT NEW.{name}" for name in ("status", "title", "summary", "visible_text")
-)
-_ANALYSED = "EXISTS (SELECT 1 FROM analyses WHERE photo_id = NEW.photo_id AND status = 'done')"
-
-TRIGGERS = (
-    f"""
-    CREATE TRIGGER meanings_due_after_analysis
-    AFTER UPDATE OF status, title, summary, visible_text ON analyses
-    WHEN NEW.status = 'done' AND ({_CHANGED}) BEGIN {_DUE} END
-    """,
-    f"""
-    CREATE TRIGGER meanings_due_after_restore AFTER INSERT ON analyses
-    WHEN NEW.status = 'done' BEGIN {_DUE} END
-    """,
-    f"""
-    CREATE TRIGGER meanings_due_after_own_words AFTER INSERT ON own_words
-    WHEN {_ANALYSED} BEGIN {_DUE} END
-    """,
-    f"""
-    CREATE TRIGGER meanings_due_without_own_words AFTER DELETE ON own_words
-    WHEN {_ANALYSED.replace("NEW", "OLD")} BEGIN {_DUE.replace("NEW", "OLD")} END
-    """,
-    f"""
-    CREATE TRIGGER meanings_due_after_reading AFTER INSERT ON readings
-    WHEN {_ANALYSED} BEGIN {_DUE} END
-    """,
-)
-
 
 def up(migrator, db):
-    for statement in STATEMENTS + TRIGGERS:
+    for statement in STATEMENTS:
         db.execute_sql(statement)

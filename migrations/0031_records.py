@@ -26,7 +26,9 @@ STATEMENTS = (
     """,
     "CREATE INDEX records_day ON records (day, id, type, currency, amount)",
     "CREATE INDEX records_type_day ON records (type, day, id, currency, amount)",
-    "DROP VIEW shown",
+    "DROP VIEW IF EXISTS shown",
+    # What is shown of a photo: a person's own words where there are some, else those of the analysis; and
+    # whether any of it is withheld from those who must not learn what is sensitive.
     """
     CREATE VIEW shown AS
     SELECT
