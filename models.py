@@ -434,27 +434,6 @@ class Tally(Model):
         )
 
 
-class TagTally(Model):
-    """The number of photos with each tag, of those that are not in the trash. Triggers keep it."""
-
-    folded = peewee.TextField(primary_key=True)
-    tag = peewee.TextField()  # as it was written first
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "tag_tallies"
-
-
-class SensitiveTally(Model):
-    """The number of photos with the same kinds of what is sensitive, without the trash. Triggers keep it."""
-
-    kinds = peewee.TextField(primary_key=True)
-    photos = peewee.IntegerField()
-
-    class Meta:
-        table_name = "sensitive_tallies"
-
-
 class Selected(NamedTuple):
     """Rows of a table in plain SQL: each list needs some, and peewee takes longer to write a statement than
     SQLite to run it. Conditions are constants of the program; what a client sends is in the values.
@@ -496,22 +475,6 @@ def page_of(selected: Selected, order: tuple[str, ...], number: int, size: int, 
 def _ids(selected: Selected, order: str, most: int, skipped: int) -> list[int]:
     sql = f"SELECT photo_id FROM {selected.sql} ORDER BY {order} LIMIT ? OFFSET ?"  # noqa: S608
     return [row[0] for row in db.execute_sql(sql, (*selected.values, most, skipped)).fetchall()]
-
-
-class StoredFiles(Model):
-    """The number and size of the stored files of one kind and key generation.
-
-    Triggers keep it, so no count walks through folders.
-    """
-
-    kind = peewee.TextField()  # photo (an original with its thumbnail) or attachment
-    key_generation = peewee.IntegerField()  # of the key ring when the files were sealed
-    items = peewee.IntegerField()
-    bytes = peewee.IntegerField()
-
-    class Meta:
-        table_name = "holdings"
-        primary_key = peewee.CompositeKey("kind", "key_generation")
 
 
 class Vocabulary(Model):
@@ -622,17 +585,6 @@ class AgendaItem(Model):
     changed_at = TimestampField()
     revision = peewee.IntegerField(default=0)  # changes since then
     trashed = peewee.BooleanField(default=False)  # the photo is in the trash; triggers keep it
-
-
-class AwayTally(Model):
-    """How many originals are in the bucket, in the one row of the table. Triggers keep it."""
-
-    items = peewee.IntegerField()
-    bytes = peewee.IntegerField()
-
-    class Meta:
-        table_name = "away_tally"
-        primary_key = False
 
 
 class ForgottenOriginal(Model):

@@ -26,7 +26,7 @@ import re
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import PurePosixPath
-from typing import Annotated, Any, BinaryIO, Literal, TypeVar, cast
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple, TypeVar, cast
 
 import flask
 import msgspec
@@ -48,7 +48,7 @@ from database import db
 from devices import MAX_NAME
 from engines.findings import Category, Intent
 from errors import BadInput, NotFound, Unavailable, Unreadable, UnsupportedImage
-from models import Analysis, AwayTally, ForgottenOriginal, OwnWords, Photo, Selected, Trash
+from models import Analysis, ForgottenOriginal, OwnWords, Photo, Selected, Trash
 from settings import MEGABYTE
 from spool import keep_bytes, new_place
 from web import inputs, shapes
@@ -269,10 +269,24 @@ def bringing(verb: Callable[[], Opened]) -> Opened:
         return verb()
 
 
-def count_away() -> int:
-    """How many originals are in the bucket."""
-    number: int = AwayTally.get().items
-    return number
+class Sizes(NamedTuple):
+    """Bytes of pictures and thumbnails on the disk, and the number and bytes of originals in the bucket."""
+
+    here: int
+    away: int
+    away_bytes: int
+
+
+def sizes() -> Sizes:
+    """How much room all photos take, those in the trash included. Read from the index `photos_sizes`."""
+    sql = "SELECT total(disk_bytes), total(away_bytes > 0), total(away_bytes) FROM photos"
+    return Sizes(*map(int, db.execute_sql(sql).fetchone()))
+
+
+def sealed_under() -> list[tuple[int, int]]:
+    """The key generations under which photos are sealed, ascending, each with the number of its photos."""
+    sql = "SELECT key_generation, count(*) FROM photos GROUP BY key_generation"
+    return cast("list[tuple[int, int]]", db.execute_sql(sql).fetchall())
 
 
 def set_taken(photo_id: int, found: taken.Taken) -> None:

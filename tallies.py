@@ -3,14 +3,18 @@
 A row counts the photos that are alike in everything that a list filters by. Any count is a sum of rows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from database import db
-from models import TagTally, Trash
+from models import Trash
 
 Values = Mapping[str, str | None]  # field of a `Tally` -> the wanted value; None: any
 
+_COUNTED = """
+    SELECT app_name, substr(taken_at, 1, 7), device_id, status, intent, content_category, kept, covered,
+    count(*) FROM analyses GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
+"""
 _SHOWN, _SHOWN_ON_DEVICE = "NOT covered", "covered <> 1"
 
 
@@ -46,15 +50,33 @@ def largest_apps(most: int) -> list[tuple[str, int]]:
 
 
 def largest_tags(most: int) -> list[tuple[str, int]]:
-    """The `most` tags with the most photos, each with their number."""
-    query = TagTally.select(TagTally.tag, TagTally.photos)
-    query = query.order_by(TagTally.photos.desc(), TagTally.folded).limit(most)
-    return list(cast("Iterable[tuple[str, int]]", query.tuples()))
+    """The `most` tags with the most photos, each with their number, and spelled as on the first of them."""
+    sql = """SELECT tag, number FROM photo_tags JOIN (
+            SELECT folded, count(*) AS number, min(photo_id) AS photo_id FROM photo_tags
+            GROUP BY folded ORDER BY number DESC, folded LIMIT ?
+        ) USING (folded, photo_id) ORDER BY number DESC, folded"""
+    return cast("list[tuple[str, int]]", db.execute_sql(sql, (most,)).fetchall())
 
 
 def trashed() -> int:
     """The number of photos in the trash."""
     return Trash.select().count()
+
+
+def wrong() -> list[tuple[Any, ...]]:
+    """The keys of the rows that differ from what the analyses give, are missing or superfluous."""
+    differing = f"""
+        WITH counted AS ({_COUNTED})
+        SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM tallies)
+        UNION ALL SELECT * FROM (SELECT * FROM tallies EXCEPT SELECT * FROM counted)
+    """  # noqa: S608
+    return sorted({row[:-1] for row in db.execute_sql(differing).fetchall()})
+
+
+def count_anew() -> None:
+    """Make the table again, from the analyses."""
+    db.execute_sql("DELETE FROM tallies")
+    db.execute_sql(f"INSERT INTO tallies {_COUNTED}")
 
 
 def _within(values: Values, *, kept: bool, stacks: bool) -> tuple[str, tuple[Any, ...]]:

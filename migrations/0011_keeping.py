@@ -27,27 +27,6 @@ STATEMENTS = (
     """,
     "CREATE INDEX photo_tags_folded ON photo_tags (folded, photo_id)",
     "CREATE INDEX photo_tags_taken ON photo_tags (folded, taken_at, photo_id)",
-    # How many photos have each tag, so that the list of tags reads no photos.
-    """
-    CREATE TABLE tag_tallies (
-        folded TEXT NOT NULL PRIMARY KEY,
-        tag TEXT NOT NULL,
-        photos INTEGER NOT NULL
-    ) STRICT, WITHOUT ROWID
-    """,
-    "CREATE INDEX tag_tallies_photos ON tag_tallies (photos DESC, folded)",
-    """
-    CREATE TRIGGER tag_tallies_insert AFTER INSERT ON photo_tags BEGIN
-        INSERT INTO tag_tallies VALUES (NEW.folded, NEW.tag, 1)
-        ON CONFLICT DO UPDATE SET photos = photos + 1;
-    END
-    """,
-    """
-    CREATE TRIGGER tag_tallies_delete AFTER DELETE ON photo_tags BEGIN
-        UPDATE tag_tallies SET photos = photos - 1 WHERE folded = OLD.folded;
-        DELETE FROM tag_tallies WHERE folded = OLD.folded AND photos = 0;
-    END
-    """,
     # A null is not the person's own. A row has at least one text.
     """
     CREATE TABLE own_words (

@@ -1,5 +1,5 @@
-"""Originals of older pictures may lie in a bucket: where each is, how many are there, and which objects are
-to be deleted there. No photo is rewritten, so this takes a moment.
+"""Originals of older pictures may lie in a bucket: where each is, and which objects are to be deleted
+there. No photo is rewritten, so this takes a moment.
 """
 
 STATEMENTS = (
@@ -8,22 +8,7 @@ STATEMENTS = (
     # The size of the object; 0: here.
     "ALTER TABLE photos ADD COLUMN away_bytes INTEGER NOT NULL DEFAULT 0",
     "CREATE INDEX photos_here ON photos (created_at) WHERE away < 2",
-    # One row.
-    "CREATE TABLE away_tally (items INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT",
-    "INSERT INTO away_tally VALUES (0, 0)",
     "CREATE TABLE forgotten_originals (path TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID",
-    """
-    CREATE TRIGGER away_tally_update AFTER UPDATE OF away_bytes ON photos
-    WHEN NEW.away_bytes <> OLD.away_bytes BEGIN
-        UPDATE away_tally SET items = items + (NEW.away_bytes > 0) - (OLD.away_bytes > 0),
-            bytes = bytes + NEW.away_bytes - OLD.away_bytes;
-    END
-    """,
-    """
-    CREATE TRIGGER away_tally_delete AFTER DELETE ON photos WHEN OLD.away_bytes > 0 BEGIN
-        UPDATE away_tally SET items = items - 1, bytes = bytes - OLD.away_bytes;
-    END
-    """,
     # Whoever deletes a photo, gives its original another name, or brings it back, leaves an object that is to
     # go.
     """

@@ -30,7 +30,6 @@ from models import (
     Memory,
     Message,
     Photo,
-    StoredFiles,
     SyncState,
     Tally,
     Vocabulary,
@@ -128,7 +127,12 @@ def test_statistics_and_keys_read_no_row_of_a_photo(client, make_photo):
         database.db.query_hooks.clear()
 
     assert 2 < len(seen) < 8
-    assert not [event.sql for event in seen if re.search(r'"(photos|analyses|messages)" AS', event.sql)]
+    sums = [event.sql for event in seen if "FROM photos" in event.sql]
+    with database.scope():
+        plans = [database.db.execute_sql(f"EXPLAIN QUERY PLAN {sql}").fetchall() for sql in sums]
+    assert len(plans) == 2
+    assert all("COVERING INDEX photos_sizes" in str(plan) for plan in plans)
+    assert not [event.sql for event in seen if re.search(r'"(photos|analyses)" AS', event.sql)]
 
 
 def test_the_migration_measures_files_that_were_stored_before_it(client, settings, make_photo):
@@ -158,21 +162,20 @@ def undo_filters():
     """The schema as it was before 0005_filters."""
     undo_shown()
     named = db.execute_sql(
-        "SELECT type, name FROM sqlite_master WHERE name LIKE 'holdings_%' OR sql LIKE '%taken_at%'"
+        "SELECT type, name FROM sqlite_master WHERE name = 'photos_sizes' OR sql LIKE '%taken_at%'"
     ).fetchall()
     for kind, name in named:
         if kind in ("trigger", "index"):
             db.execute_sql(f"DROP {kind} {name}")
     for index in ("analyses_category", "analyses_category_intent", "analyses_device_intent"):
         db.execute_sql(f"DROP INDEX {index}")
-    db.execute_sql("DROP TABLE holdings")
     for table, column in (
         ("analyses", "taken_at"),
         ("photos", "disk_bytes"),
         ("messages", "attachment_bytes"),
     ):
         db.execute_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
-    for step in ("0005_filters", "0026_tallies"):
+    for step in ("0005_filters", "0026_tallies", "0057_counts"):
         db.execute_sql("DELETE FROM schema_migration WHERE name = ?", (step,))
 
 
@@ -610,7 +613,6 @@ def test_all_data_is_deleted_and_the_configuration_stays(client, settings, remot
         Dynamic,
         Memory,
         SyncState,
-        StoredFiles,
     ):
         assert count(model) == 0, model.__name__
     assert pictures(settings) == []

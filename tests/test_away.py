@@ -9,11 +9,12 @@ from datetime import timedelta
 import pytest
 
 import database
+import photos
 from app import create_app
 from buckets import away, s3
 from clock import utc_now
 from errors import Unreadable
-from models import Analysis, AwayTally, ForgottenOriginal, Photo
+from models import Analysis, ForgottenOriginal, Photo
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
@@ -137,7 +138,7 @@ def test_a_deleted_photo_goes_from_the_bucket_too(settings, store, client):
     assert list(store.objects) == [f"originals/{row(other).original_path}"]
     with database.scope():
         assert ForgottenOriginal.select().count() == 0
-        assert AwayTally.get().items == 1
+        assert photos.sizes().away == 1
     assert path not in str(store.objects)
 
 
@@ -178,7 +179,7 @@ def test_originals_come_back_for_good(settings, store, client):
     assert result.done == 2
     assert all(here(settings, photo_id).exists() for photo_id in ids)
     with database.scope():
-        assert AwayTally.get().items == 0
+        assert photos.sizes() == (photos.sizes().here, 0, 0)
     assert store.objects == {}
     assert problems(settings) == []
 

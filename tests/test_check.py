@@ -25,7 +25,7 @@ import uploads
 from assistant import conversations
 from clock import utc_now
 from database import db
-from models import Analysis, Message, Photo, StoredFiles, Tally, Vocabulary
+from models import Analysis, Message, Photo, Tally, Vocabulary
 from settings import ROOT
 from spool import Spool
 from tests.support.drawing import draw
@@ -45,7 +45,6 @@ KINDS = (
     "index",
     "vocabulary",
     "tallies",
-    "holdings",
 )
 ALL_WELL = [f"{kind}: OK" for kind in KINDS]
 DAY = timedelta(days=1)
@@ -250,9 +249,7 @@ def test_a_lost_attachment_is_reported_and_its_message_stays_when_it_is_given_up
         "attachments: 1 wrong, 1 repaired: the attachment of message 1 is lost (repaired)"
     ]
     with database.scope():
-        assert not StoredFiles.select().where(StoredFiles.kind == "attachment").exists(), (
-            "its bytes are counted no more"
-        )
+        assert not Message.select().where(Message.attachment_path.is_null(False)).exists()
     status = cli.invoke(args=["keys", "status"])
     assert (status.exit_code, "Files:        6 of generation 1" in status.output) == (0, True), status.output
     assert (
@@ -378,19 +375,6 @@ def test_wrong_tallies_of_months_and_apps_are_corrected(library, cli, client):
     ]
     wrong(cli, "--repair")
     assert [client.get(path).json for path in paths] == before
-
-
-def test_wrong_holdings_are_corrected(library, cli, client):
-    before = client.get("/api/data").json
-    with database.scope():
-        StoredFiles.update(bytes=StoredFiles.bytes + 1).where(StoredFiles.kind == "photo").execute()
-        StoredFiles.delete().where(StoredFiles.kind == "attachment").execute()
-    assert wrong(cli) == [
-        "holdings: 2 wrong: files of attachments under keys of generation 1; "
-        "files of photos under keys of generation 1"
-    ]
-    wrong(cli, "--repair")
-    assert client.get("/api/data").json == before
 
 
 def test_damaged_pages_of_the_database_are_reported_and_the_rest_is_checked(library, cli, client):

@@ -305,15 +305,12 @@ def test_a_failure_of_the_embedded_model_is_the_photos_own_and_opens_no_circuit(
 def test_a_folder_of_the_version_before_is_marked_after_its_migration(client, settings, reading, eyes):
     photos = [stored(client, reading, eyes, *SENSITIVE), stored(client, reading, eyes, *HARMLESS)]
     with database.scope():
-        for name in ("insert", "delete", "update"):
-            db.execute_sql(f"DROP TRIGGER sensitive_tallies_{name}")
         # Of later versions.
         db.execute_sql("DROP TRIGGER meanings_due_after_analysis")
         undo_shown()
         for later in ("TABLE redactions", "TABLE redacted_index"):
             db.execute_sql(f"DROP {later}")
         db.execute_sql("ALTER TABLE vocabulary DROP COLUMN hidden")
-        db.execute_sql("DROP TABLE sensitive_tallies")
         for name in ("sensitive", "sensitive_taken", "unjudged"):
             db.execute_sql(f"DROP INDEX analyses_{name}")
         for name in ("sensitive", "cleared", "judged"):

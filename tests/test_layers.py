@@ -223,7 +223,6 @@ WRITERS = {
         "readings",  # whether its text is due to be read
         "reasoner",  # whether it has read the result
     },
-    "AwayTally": set(),  # kept by triggers
     "Conversation": {"assistant.conversations"},
     "AskedCall": {"assistant.confirmation"},
     "CalendarEntry": {"outlets.feeds"},
@@ -234,7 +233,6 @@ WRITERS = {
     "PausedTurn": {"assistant.confirmation"},
     "Feed": {"outlets.feeds"},
     "Share": {"outlets.shares"},
-    "StoredFiles": set(),  # kept by triggers
     "Trait": {"curation.opened", "lexicon"},  # what a person has opened, and what follows from the text
     "McpServer": {"assistant.mcp_servers"},
     "Meaning": {"meaning"},
@@ -255,14 +253,12 @@ WRITERS = {
     "Redaction": {"lexicon"},
     "SavedSearch": {"curation.searches"},
     "Skill": {"assistant.skills"},
-    "SensitiveTally": set(),
     "Shown": set(),  # a view
     "SpendLedger": {"engines.ledger"},
     "Stacked": {"curation.stacks"},
     "StoredSetting": {"models"},
     "SyncState": {"devices"},
-    "TagTally": set(),
-    "Tally": set(),  # kept by triggers
+    "Tally": {"tallies"},  # and triggers
     "Thread": {"threads"},
     "ThreadApart": {"threads"},
     "ThreadKey": {"threads"},
@@ -285,12 +281,10 @@ READERS = {
         "upkeep.export",
         "upkeep.moving",
     },
-    "AwayTally": {"photos", "upkeep.amounts"},
     "ForgottenOriginal": {"upkeep.check", "upkeep.moving"},
     "AskedCall": {"assistant.chat", "assistant.rounds"},  # the one that it runs
     "Conversation": {"reasoner", "upkeep.cleanup", "upkeep.export"},
     "Dynamic": {"reasoner", "upkeep.cleanup", "upkeep.export", "outlets.feeds"},
-    "StoredFiles": {"upkeep.amounts"},
     "McpServer": {"assistant.offers", "assistant.tools"},
     "Memory": {"upkeep.cleanup", "upkeep.export"},
     "Message": {
@@ -300,6 +294,7 @@ READERS = {
         "assistant.rounds",
         "assistant.transcript",
         "reasoner",
+        "upkeep.amounts",
         "upkeep.archive",
         "upkeep.check",
         "upkeep.cleanup",
@@ -342,7 +337,6 @@ READERS = {
     },
     "PushDevice": {"devices"},
     "Reading": {"upkeep.check"},
-    "SensitiveTally": {"gate"},
     "SavedSearch": {"upkeep.export"},
     "Shown": {
         *("assistant.tools", "meaning", "photos", "reasoner", "threads", "upkeep.archives"),
@@ -350,8 +344,6 @@ READERS = {
     },
     "Stacked": {"models"},
     "SyncState": {"access"},  # the name of a device
-    "TagTally": {"tallies"},
-    "Tally": {"tallies"},
     "Trash": {"agenda", "gate", "models", "photos", "tallies", "upkeep.cleanup", "upkeep.export"},
     "Vocabulary": {"upkeep.check"},
 }

@@ -35,13 +35,11 @@ FEW = {
     "push_devices",
     "sync_states",
     "tallies",
-    "sensitive_tallies",
     "skills",
     "mcp_servers",
     "settings",
     "spend_ledger",
     "schema_migration",
-    "holdings",
     "saved_searches",
 }
 # Of these, those that are also sorted. The ledger is asked for a month.

@@ -25,6 +25,7 @@ import sqlcipher3
 import crypto
 import database
 import models
+import photos
 from app import create_app
 from assistant import conversations
 from clock import utc_now
@@ -636,7 +637,8 @@ def test_encryption_is_switched_off_and_on_again_for_all_data(client, settings):
     holds(Client(create_app(plain)), pictures)
     files = sum((settings.data_dir / path).stat().st_size for path in paths_of(settings))
     with database.scope():
-        assert models.StoredFiles.select(models.peewee.fn.SUM(models.StoredFiles.bytes)).scalar() == files
+        attached = models.Message.select(models.peewee.fn.SUM(models.Message.attachment_bytes)).scalar()
+        assert photos.sizes().here + attached == files
     content = all_bytes(plain)
     assert all(picture in content for picture in pictures.values())
     assert b"SQLite format 3" in content

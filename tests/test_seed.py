@@ -24,7 +24,7 @@ OTHERS = {
     "redacted_index_docsize.origin",
 }
 NOT_COMPARED = {
-    *("sqlite_sequence", "schema_migration", "photo_index_data", "photo_index_idx", "holdings"),
+    *("sqlite_sequence", "schema_migration", "photo_index_data", "photo_index_idx"),
     *("redacted_index_data", "redacted_index_idx"),
     "agenda_items",  # of those in bulk, the days are not looked for
 }

@@ -1,9 +1,8 @@
 """The stored data as a whole, under `/api/data`: statistics, retention period, keys, export, and deleting
 everything.
 
-Amounts are counted as they change: rows in the tallies, bytes in the holdings, both maintained by triggers.
-So the statistics of 100,000 screenshots cost no more than those of one; only the few files of the database
-are measured on disk. A cache would save nothing and be wrong right after an upload.
+Bytes are those that the rows name, summed over an index; only the few files of the database are measured on
+the disk. A cache would be wrong right after an upload.
 """
 
 import contextlib
@@ -26,7 +25,7 @@ from clock import iso, utc_now
 from curation import retention
 from errors import Unavailable
 from loops import Places
-from models import AwayTally, StoredFiles
+from models import Message
 from settings import NAME, Settings
 from upkeep import cleanup, export, rotation, watching
 from web import inputs, shapes
@@ -38,7 +37,8 @@ EXPORTS_AGAIN = 60.0  # seconds, for Retry-After
 
 def statistics(*, now: datetime) -> shapes.Amounts:
     """How much is stored, and how many bytes the disk has left for the service. Needs a scope."""
-    store, there = database.store(), AwayTally.get()
+    store, sizes = database.store(), photos.sizes()
+    attached = Message.select(peewee.fn.TOTAL(Message.attachment_bytes)).scalar()
     # With the write-ahead log, whose name starts with the database's.
     files = store.database.parent.glob(f"{store.database.name}*")
     database_bytes = sum(crypto.size_of(path) for path in files)
@@ -47,10 +47,9 @@ def statistics(*, now: datetime) -> shapes.Amounts:
         "kept_photos": tallies.photos(kept=True),
         "trashed_photos": tallies.trashed(),
         "total_memories": memory.statistics(now=now)["total"],
-        "storage_used_bytes": database_bytes
-        + (StoredFiles.select(peewee.fn.SUM(StoredFiles.bytes)).scalar() or 0),
-        "away_photos": there.items,
-        "storage_away_bytes": there.bytes,
+        "storage_used_bytes": database_bytes + sizes.here + int(attached),
+        "away_photos": sizes.away,
+        "storage_away_bytes": sizes.away_bytes,
         "storage_free_bytes": shutil.disk_usage(store.folder).free,
     }
 
@@ -61,9 +60,6 @@ def keys(settings: Settings) -> shapes.KeyStatus:
     """
     store = database.store()
     ring = store.ring
-    sealed = StoredFiles.select(StoredFiles.key_generation, StoredFiles.items).where(
-        StoredFiles.kind == "photo"
-    )
     due = rotation.due_at(settings) if store.encrypted else None
     return {
         "encrypted": store.encrypted,
@@ -71,10 +67,7 @@ def keys(settings: Settings) -> shapes.KeyStatus:
         "created_at": iso(ring.created_at),
         "rotation_days": settings.key_rotation_days,
         "rotation_due_at": iso(due),
-        "files": [
-            {"generation": holding.key_generation, "count": holding.items}
-            for holding in sealed.order_by(StoredFiles.key_generation)
-        ],
+        "files": [{"generation": number, "count": count} for number, count in photos.sealed_under()],
     }
 
 

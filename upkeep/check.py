@@ -32,6 +32,7 @@ import models
 import photos
 import pictures
 import readings
+import tallies
 from assistant import conversations
 from buckets import away
 from buckets.s3 import BucketAway, Listed
@@ -134,7 +135,6 @@ def check(settings: Settings, orders: Orders) -> Iterator[Kind]:
         ([Kind("index")], _broken_index if broken_index else _index),
         ([Kind("vocabulary")], _vocabulary),
         ([Kind("tallies")], _tallies),
-        ([Kind("holdings")], _holdings),
     )
     for kinds, look in looks:
         try:
@@ -150,7 +150,7 @@ def _uses_bucket(settings: Settings) -> bool:
         return True
     try:
         with database.scope():
-            return photos.count_away() > 0
+            return photos.sizes().away > 0
     except database.DATABASE_ERRORS as problem:
         _raise_unless_damaged(problem)
         return False
@@ -299,7 +299,7 @@ def _elsewhere(settings: Settings, kind: Kind, orders: Orders) -> None:
     there = Photo.select().where(Photo.away > away.HERE)
     if source is None:
         with database.scope():
-            number = photos.count_away()
+            number = photos.sizes().away
         kind.note(f"{number} originals are in a bucket, and {variable('originals')} does not name one")
         return
 
@@ -548,70 +548,12 @@ def _miscounted(term: str, documents: int | None) -> bool:
     return documents != lexicon.photos_with(term)
 
 
-class _Count(NamedTuple):
-    """A table that triggers maintain, and the query for its correct content."""
-
-    table: str
-    counted: str
-    keys: int  # number of leading columns that identify what a row counts
-
-
-_TALLIED = _Count(
-    "tallies",
-    """
-    SELECT app_name, substr(taken_at, 1, 7), device_id, status, intent, content_category, kept, covered,
-    count(*) FROM analyses GROUP BY 1, 2, 3, 4, 5, 6, 7, 8
-    """,
-    8,
-)
-# How a tag is spelled is not counted: any of its photos may have the first spelling.
-_TAGGED = _Count(
-    "tag_tallies",
-    """
-    SELECT folded, coalesce((SELECT tag FROM tag_tallies AS known WHERE known.folded = photo_tags.folded),
-    min(tag)), count(*) FROM photo_tags GROUP BY 1
-    """,
-    1,
-)
-_HELD = _Count(
-    "holdings",
-    """
-    SELECT 'photo', key_generation, count(*), sum(disk_bytes) FROM photos GROUP BY 2
-    UNION ALL
-    SELECT 'attachment', attachment_generation, count(*), sum(attachment_bytes) FROM messages
-    WHERE attachment_path IS NOT NULL GROUP BY 2
-    """,
-    2,
-)
-
-
 def _tallies(kind: Kind, orders: Orders) -> None:
-    for app_name, month, device_id, status, intent, category, *_ in _miscounts(
-        _TALLIED, repair=orders.repair
-    ):
+    """Triggers keep the counts; they are exactly what counting the analyses gives."""
+    with database.scope(), db.atomic():
+        wrong = tallies.wrong()
+        if wrong and orders.repair:
+            tallies.count_anew()
+    for app_name, month, device_id, status, intent, category, *_ in wrong:
         alike = (app_name or "no app", month, device_id, status, intent or "no intent")
         kind.note(f"photos of {', '.join((*alike, category or 'no category'))}", repaired=orders.repair)
-    for (folded,) in _miscounts(_TAGGED, repair=orders.repair):
-        kind.note(f"photos with the tag {folded!r}", repaired=orders.repair)
-
-
-def _holdings(kind: Kind, orders: Orders) -> None:
-    for owner, generation in _miscounts(_HELD, repair=orders.repair):
-        kind.note(f"files of {owner}s under keys of generation {generation}", repaired=orders.repair)
-
-
-def _miscounts(count: _Count, *, repair: bool) -> list[tuple[Any, ...]]:
-    """The keys of the rows that are wrong, missing or superfluous."""
-    table, counted, keys = count
-    differing = f"""
-        WITH counted AS ({counted})
-        SELECT * FROM (SELECT * FROM counted EXCEPT SELECT * FROM {table})
-        UNION ALL SELECT * FROM (SELECT * FROM {table} EXCEPT SELECT * FROM counted)
-    """  # noqa: S608
-    with database.scope():
-        wrong = {row[:keys] for row in db.execute_sql(differing).fetchall()}
-        if wrong and repair:
-            with db.atomic():
-                db.execute_sql(f"DELETE FROM {table}")  # noqa: S608
-                db.execute_sql(f"INSERT INTO {table} {counted}")
-    return sorted(wrong)
