@@ -87,7 +87,11 @@ class Agenda(msgspec.Struct):
     """
 
     period: Annotated[
-        str, about("Instead of since and until", [name for name in questions.PERIODS if name])
+        str,
+        about(
+            "Instead of since and until; ahead is from this minute on",
+            [name for name in questions.PERIODS if name],
+        ),
     ] = ""
     since: Annotated[str, about("First local day, like 2026-11-21; today when nothing is given")] = ""
     until: LastDay = ""

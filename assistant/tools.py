@@ -77,7 +77,6 @@ MOST_LEAVING = 40  # calls of a turn that are judged together
 LIST_SECONDS = 5.0  # that a turn waits for the lists of tools
 CALL_SECONDS = 30.0  # for one call of an MCP tool
 
-AHEAD = "ahead"  # of records: from now on
 FEW = 5  # with fewer, those that are closest in meaning are added
 WEB_RESULTS = 5
 
@@ -359,6 +358,8 @@ class Toolbox:
         if arguments.period[:1].isdigit():
             first, last = span(arguments.period, today, ahead=True)
             since, until = first.isoformat(), last.isoformat()
+        elif arguments.period == questions.AHEAD:
+            since = local_time(self._clock()).isoformat(timespec="minutes")
         elif period := one_of("period", arguments.period, questions.PERIODS):
             since, until = agenda.period(period, today)
         elif since is None and until is None:
@@ -393,7 +394,7 @@ class Toolbox:
     def _list_records(self, arguments: ListRecords) -> dict[str, Any]:
         since, until = (day(name, getattr(arguments, name)) for name in ("since", "until"))
         now = local_time(self._clock())
-        is_ahead = arguments.period == AHEAD
+        is_ahead = arguments.period == questions.AHEAD
         if is_ahead:
             since = now.date()
         elif arguments.period:

@@ -7,6 +7,7 @@ from typing import Any
 from engines.findings import Source
 from rules import facts, questions, templates, wordlists
 from rules.answers import (
+    AGENDA,
     RECORDS,
     SHOWN,
     THREADS,
@@ -29,17 +30,36 @@ MOST_TAKEN = 12  # records to come that are looked at
 def under_way(asked: Question, earlier: list[str]) -> Question | None:
     """The question about what is under way or comes next: this one, or the one that it goes on about."""
     for one in [asked, *(questions.understand(text) for text in reversed(earlier) if asked.is_other)]:
-        if questions.thread_of(one) or (questions.wants_next(one) and facts.types_in(one)):
+        if questions.thread_of(one) or (questions.wants_next(one) and questions.types_ahead(one)):
             return one
     return None
 
 
-def step(asked: Question) -> Call:
-    """The call that answers such a question."""
+def steps(asked: Question) -> list[Call]:
+    """The calls that answer such a question."""
     if kind := questions.thread_of(asked):
         text = " ".join(questions.names_in(asked))
-        return call(THREADS, type=kind, **({"text": text} if text else {}))
-    return call(RECORDS, type=facts.types_in(asked)[0], period="ahead", limit=MOST_TAKEN)
+        return [call(THREADS, type=kind, **({"text": text} if text else {}))]
+    types = questions.types_ahead(asked)
+    found = [call(RECORDS, type=one, period=questions.AHEAD, limit=MOST_TAKEN) for one in types]
+    return [*found, call(AGENDA, period=questions.AHEAD)]
+
+
+def told(
+    asked: Question, answers: list[dict[str, Any]], texts: dict[str, str], left_out: set[int]
+) -> Reply | None:
+    """What those calls have found; None where that is nothing. `left_out` are screenshots of one that is not
+    asked for, which others may be of, too.
+    """
+    if questions.thread_of(asked):
+        return progress(asked, answers[0], texts, left_out)
+    listed = [one for answer in answers for one in of_tool(answer, RECORDS)]
+    if found := coming(asked, sorted(listed, key=lambda one: one.get("day", "")), texts, left_out):
+        return found
+    events = [one for answer in answers for one in of_tool(answer, AGENDA) if one["id"] not in left_out]
+    kinds = questions.names_of(questions.PLANNED, asked.text)
+    event = next((one for one in events if one.get("kind") in kinds), None)
+    return first_planned(event, texts, asked.is_chinese) if event else None
 
 
 def progress(
@@ -67,12 +87,9 @@ def progress(
 
 
 def coming(
-    asked: Question, answer: dict[str, Any], texts: dict[str, str], left_out: set[int]
+    asked: Question, results: list[dict[str, Any]], texts: dict[str, str], left_out: set[int]
 ) -> Reply | None:
-    """The next record of those that are to come; None where there is none. `left_out` are screenshots of one
-    that is not asked for, which others may be of, too.
-    """
-    results = of_tool(answer, RECORDS)
+    """The next record of those that are to come, the soonest first; None where there is none."""
     before = {one["title"] for one in results if one["id"] in left_out}
     one = next((one for one in results if one["title"] not in before), None)
     records = records_of(one) if one is not None else []
@@ -95,12 +112,22 @@ def planned(question: str, answer: dict[str, Any], texts: dict[str, str]) -> Rep
     results = [result for result in results_of(answer) if not kinds or result.get("kind") in kinds]
     if kinds and not answer.get("error"):
         answer = {**answer, "results": results, "total": len(results)}
+    if results and questions.wants_first(question.casefold()):
+        return first_planned(results[0], texts, questions.is_chinese(question))
     sources = [
         Source(result["id"], str(result.get("title") or ""), [str(result.get("snippet") or "")])
         for result in results
     ]
     language = "zh" if questions.is_chinese(question) else "en"
     return Reply(planned_text(answer, texts, language), [], sources)
+
+
+def first_planned(event: dict[str, Any], texts: dict[str, str], is_chinese: bool) -> Reply:
+    """The one event of the agenda that is asked for: its time and its name, and the line that says so."""
+    at = templates.when(str(event.get("starts_at", "")), "zh" if is_chinese else "en")
+    value, words = f"{at} · {event.get('title')}", [str(event.get("snippet") or "")]
+    parts = with_value(value, name_of(event, texts), filter(None, words), texts)
+    return Reply("\n\n".join(parts), [], [Source(event["id"], value, words)])
 
 
 def planned_text(answer: dict[str, Any], texts: dict[str, str], language: str) -> str:

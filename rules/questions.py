@@ -86,7 +86,8 @@ PLANNED: dict[str, str] = _TABLE["planned"]
 
 
 # What a question about the agenda may ask for; "" is everything that is to come.
-PERIODS = ("", "today", "tomorrow", "this_week", "next_week", "this_month")
+AHEAD = "ahead"  # from this minute on
+PERIODS = ("", AHEAD, "today", "tomorrow", "this_week", "next_week", "this_month")
 SINCE = ("today", "this_week", "this_month")  # in which something may have been saved
 _PERIODS = (
     ("today", re.compile(r"\btoday\b|\btonight\b|今天|今晚|今日")),
@@ -114,13 +115,13 @@ _AGENDA_VERBS = re.compile(r"\bdo i have\b|\bhave i got\b|\bwhat(?:'s| is) on\b|
 # A question with any other word is about something on a screenshot.
 _AGENDA_WORDS = frozenset(
     "due upcoming coming up agenda deadline deadlines appointment appointments event events expire expires expiring schedule "
-    "scheduled planned plan plans happen happens happening today tonight tomorrow week month next soon"
+    "scheduled planned plan plans come comes coming happen happens happening today tonight tomorrow week month next soon"
     " bill bills invoice invoices payments date dates".split()
 )
 _AGENDA_CHINESE = re.compile(
     "截止|到期|日程|安排|预约|要做|待办|接下来|行程|今天|今晚|今日|明天|明日|下个?星期|下个?礼拜|下周|这个?星期|这个?礼拜|[本这]周|[本这]个?月"
-    r"|账单|日期|最近|缴费|[的和]|\d{1,2}月"
-    "|什么|哪些|有没有|事情|事|需要|有|要|我|的|会|了|吗|呢|内|都|快|我的|看看|告诉|请"
+    r"|账单|日期|最近|缴费|[的和]|\d{1,2}月|下一?[个趟班场次]|时候|几点|哪天"
+    "|什么|哪些|有没有|事情|事|需要|有|要|我|的|是|会|了|吗|呢|内|都|快|我的|看看|告诉|请"
 )
 
 
@@ -199,6 +200,18 @@ def wants_next(asked: Question) -> bool:
     return "next" in names_of(_TABLE["asks"], _LATER.sub("", asked.text))
 
 
+def wants_first(text: str) -> bool:
+    """Whether a text in small letters asks for one thing to come, and not for all of them."""
+    return "first" in names_of(_TABLE["asks"], _LATER.sub("", text))
+
+
+def types_ahead(asked: Question) -> list[str]:
+    """The types of records of which the next one may be asked for: "trip" names several."""
+    named = names_of(TYPES, asked.text)
+    several = [types.split() for types in names_of(_TABLE["several"], asked.text)]
+    return list(named) or [name for types in several for name in types]
+
+
 def names_in(asked: Question) -> list[str]:
     """The words of a question about something that goes on by which that is known: its number, else all that
     say neither what it is nor what is asked.
@@ -240,7 +253,8 @@ def agenda_period(question: str) -> str | None:
     """Which of `PERIODS` a question about the agenda asks for; None for any other question."""
     text = question[:MAX_QUESTION].casefold().replace("’", "'")
     period = next((name for name, named in _PERIODS if named.search(text)), "")
-    if not (_AGENDA.search(text) or (period and _AGENDA_VERBS.search(text))):
+    is_first = wants_first(text)
+    if not (_AGENDA.search(text) or is_first or (period and _AGENDA_VERBS.search(text))):
         return None
     span = "" if period else span_of(text)
     if is_chinese(text):
@@ -249,7 +263,8 @@ def agenda_period(question: str) -> str | None:
         words = {_plain(word) for word in _WORD.findall(text)}
         words -= {word for word in words if word in figures.MONTHS or word.isdigit()} if span else set()
         only = words <= _AGENDA_WORDS | _QUESTION_WORDS and "last" not in words
-    return (period or (span if span[:1].isdigit() else "")) if only else None
+    named = period or (span if span[:1].isdigit() else "") or (AHEAD if is_first else "")
+    return named if only else None
 
 
 def greets(question: str) -> bool:

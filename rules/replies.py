@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rules import facts, questions
-from rules.ahead import coming, planned, planned_text, progress, step, under_way
+from rules.ahead import planned, planned_text, steps, told, under_way
 from rules.answers import (
     AGENDA,
     READ,
@@ -68,8 +68,10 @@ def reply(
         return Reply(calls=[call(SAVE, content=content, memory_type="long_term")])
     if not answers and not pictures and questions.greets(question):
         return Reply(texts["greeting"])
+    left_out = _named_before(messages[:place]) if asked.is_other else set()
+    started = under_way(asked, _earlier(messages[:place])) if not pictures else None
     period = questions.agenda_period(question)
-    if AGENDA in offered and period is not None and not (pictures or asked.subject):
+    if AGENDA in offered and period is not None and not (pictures or asked.subject or started):
         if not answers:
             return Reply(calls=[call(AGENDA, **({"period": period} if period else {}))])
         return planned(question, answers[-1], texts)
@@ -78,17 +80,15 @@ def reply(
         if not answers:
             return Reply(calls=[call(SEARCH, since=since, limit=MOST_TAKEN)])
         return Reply(taken_text(answers[-1], texts))
-    left_out = _named_before(messages[:place]) if asked.is_other else set()
-    started = under_way(asked, _earlier(messages[:place])) if not pictures else None
-    if started is not None and {RECORDS, THREADS} <= offered:
-        own = left_out if started is not asked else set()
+    if started is not None and {RECORDS, THREADS, AGENDA} <= offered:
+        calls = steps(started)
         if not answers:
-            return Reply(calls=[step(started)])
-        if answers[-1].get("tool") in (RECORDS, THREADS) and len(answers) == 1:
-            told = progress(started, answers[0], texts, own) or coming(started, answers[0], texts, own)
-            if told is not None:
-                return told
-        answers = answers[1:]
+            return Reply(calls=calls)
+        if len(answers) == len(calls):
+            own = left_out if started is not asked else set()
+            if (said := told(started, answers, texts, own)) is not None:
+                return said
+        answers = answers[len(calls) :]
     if SEARCH in offered and not pictures:
         if not answers:
             return Reply(calls=_searches(asked, question) + (_listings(asked) if RECORDS in offered else []))

@@ -5,10 +5,14 @@ from datetime import timedelta
 
 import pytest
 
+import agenda
 import database
+import readings
 import records
 from app import create_app
+from clock import local_time, utc_now
 from database import db
+from engines.lines import Line, Page
 from engines.records import Field, Record, checked
 from models import Analysis
 from rules import questions
@@ -482,6 +486,63 @@ def test_the_next_of_several_is_the_soonest_and_the_other_one_is_another(
 def test_what_is_asked_of_the_next_one_stands_first(under_way, question, value):
     content, _, _ = under_way(question)
     assert value in content.splitlines()[0], content
+
+
+@pytest.mark.parametrize(
+    "question", ["What is my next trip?", "next trip", "下一个行程", "我的下一趟旅程是什么？"]
+)
+def test_the_next_trip_is_the_soonest_of_flights_trains_and_buses(under_way, question):
+    content, cited, _ = under_way(question)
+    assert "G7" in content.splitlines()[0], content
+    assert cited == ["train"]
+
+
+@pytest.fixture
+def planned(tmp_path):
+    """As `asked`, about what lines name for the days to come: nothing of it is a record."""
+    library, today = Library(tmp_path / "data"), local_time(utc_now())
+    names = {}
+    for name, line, days in (
+        ("rent", "Rent is due on {day:%d %B %Y}", 4),
+        ("dentist", "Dentist appointment on {day:%d %B %Y} at 09:20", 1),
+        ("choir", "Choir: event on {day:%d %B %Y} at 19:30", 9),
+    ):
+        text = line.format(day=today + timedelta(days=days))
+        photo_id = library.add(text, taken=utc_now())
+        page = Page(1080, 2400, [Line("Note", 0.99, 60, 300, 400, 350), Line(text, 0.99, 60, 400, 900, 450)])
+        with database.scope(), db.atomic():
+            readings.save(photo_id, page, reader="made-up")
+            agenda.renew(photo_id, page, now=utc_now())
+        names[photo_id] = name
+    yield from asking(library, names)
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What's next?", "dentist"),
+        ("What comes next?", "dentist"),
+        ("下一个是什么？", "dentist"),
+        ("What is my next appointment?", "dentist"),
+        ("下一个预约是什么时候？", "dentist"),
+        ("What is my next deadline?", "rent"),
+        ("What do I have tomorrow?", "dentist"),
+        ("明天有什么安排？", "dentist"),
+    ],
+)
+def test_what_comes_next_is_one_event_of_the_agenda(planned, question, name):
+    content, cited, _ = planned(question)
+    assert cited == [name], content
+
+
+def test_what_comes_next_stands_first_with_the_line_that_says_so(planned):
+    content, _, _ = planned("What's next?")
+    assert re.match(r"\*\*\w{3} \d+ \w{3},? 09:20 · Dentist", content), content
+    assert re.search(r"\n> Dentist appointment on .* 09:20$", content), content
+
+
+def test_all_that_is_to_come_is_a_list(planned):
+    assert planned("What is coming up?")[1] == ["dentist", "rent", "choir"]
 
 
 def test_the_other_parcel_is_another_one(under_way):
