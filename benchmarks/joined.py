@@ -12,7 +12,7 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -210,32 +210,36 @@ def _write(photos: int, count: int) -> None:
             photo=photo_id, device_id="pixel", status="done", created_at=moment, due_at=moment
         ).execute()
     for photo_id in range(1, count + 1):
-        record, taken = _record(photo_id), f"{last - (photos - photo_id) * BETWEEN:%Y-%m-%d %H:%M:%S}"
-        trace = joins.trace(record, (), taken[:10])
-        assert trace is not None
-        thread_id = photo_id // EACH + 1
-        if trace.keys and photo_id % EACH == 0:
-            kind = joins.THINGS[record.type]
-            db.execute_sql(
-                "INSERT INTO threads (id, type, state, photos, first_at, last_at, ends_at, said_photo_id)"
-                " VALUES (?, ?, '', ?, ?, ?, ?, ?)",
-                (thread_id, kind, EACH, taken, taken, trace.ends_at, photo_id),
-            )
-        stored = records.encoded([record])
-        db.execute_sql("UPDATE analyses SET records = ? WHERE photo_id = ?", (stored, photo_id))
+        moment = last - (photos - photo_id) * BETWEEN
+        records_json = records.encoded([_record(photo_id)])
+        db.execute_sql("UPDATE analyses SET records = ? WHERE photo_id = ?", (records_json, photo_id))
+        trace(photo_id, _record(photo_id), moment)
+
+
+def trace(photo_id: int, record: Record, taken: datetime) -> None:
+    """Write the trace of a record directly, and its thread with the last of `EACH` that are of it."""
+    found, moment = joins.trace(record, (), f"{taken:%Y-%m-%d}"), f"{taken:%Y-%m-%d %H:%M:%S}"
+    assert found is not None
+    thread_id = photo_id // EACH + 1
+    if found.keys and photo_id % EACH == 0:
         db.execute_sql(
-            "INSERT INTO thread_traces VALUES (?, 0, ?, ?, ?, ?, ?)",
-            (
-                photo_id,
-                thread_id if trace.keys and photo_id >= EACH else None,
-                taken,
-                msgspec.json.encode(trace).decode(),
-                trace.amount if trace.type in joins.PAYMENTS else "",
-                trace.day,
-            ),
+            "INSERT INTO threads (id, type, state, photos, first_at, last_at, ends_at, said_photo_id)"
+            " VALUES (?, ?, '', ?, ?, ?, ?, ?)",
+            (thread_id, joins.THINGS[record.type], EACH, moment, moment, found.ends_at, photo_id),
         )
-        for key in trace.keys:
-            db.execute_sql("INSERT INTO thread_keys VALUES (?, ?, 0)", (key, photo_id))
+    db.execute_sql(
+        "INSERT INTO thread_traces VALUES (?, 0, ?, ?, ?, ?, ?)",
+        (
+            photo_id,
+            thread_id if found.keys and photo_id >= EACH else None,
+            moment,
+            msgspec.json.encode(found).decode(),
+            found.amount if found.type in joins.PAYMENTS else "",
+            found.day,
+        ),
+    )
+    for key in found.keys:
+        db.execute_sql("INSERT INTO thread_keys VALUES (?, ?, 0)", (key, photo_id))
 
 
 def _record(photo_id: int) -> Record:

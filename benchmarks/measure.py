@@ -31,7 +31,7 @@ import search
 import uploads
 from app import create_app
 from assistant import chat, openings
-from benchmarks import floors, material, seed
+from benchmarks import floors, material, seed, tables
 from benchmarks.figures import Figure
 from benchmarks.found import finding
 from benchmarks.joined import joining
@@ -558,6 +558,7 @@ GROUPS = {
     "burst": uploading_analysed,
     "found": finding,
     "threads": joining,
+    "tables": tables.listing,
     "memory": uploading_large,
     "ocr": local_reading,
 }
