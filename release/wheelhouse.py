@@ -1,6 +1,6 @@
 """The wheels that the service needs, in one folder, so that a machine without network can install them.
 
-    python -m release.wheelhouse FOLDER [--arch arm64] [--python 3.11 --python 3.13]
+    python -m release.wheelhouse FOLDER [--arch arm64] [--python 3.11 --python 3.14]
 
 pip compares every file with the hashes of requirements.txt, also those that are in the folder already.
 """
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # Debian's name of an architecture, and Python's.
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 GLIBC = range(17, 37)  # 2.17, which manylinux2014 means, to 2.36 of Debian 12
-PYTHONS = ("3.11", "3.12", "3.13")  # Debian 12, Ubuntu 24.04, Debian 13
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")  # Debian 12, Ubuntu 24.04, Debian 13, Ubuntu 26.04
 
 
 def without_markers(lock: str) -> str:
