@@ -18,6 +18,7 @@ from tests.support.service import eventually
 
 IMAGE = "localhost/snaplore"
 BEFORE = "localhost/snaplore-before"  # of an earlier commit: release/try-image builds it
+OTHER = "localhost/snaplore-arm64"  # the same, from a base for arm64, which qemu runs
 PORT = 8917
 URL = f"http://127.0.0.1:{PORT}"
 OPTIONS = (
@@ -35,7 +36,7 @@ def built(image):
     return pytest.mark.skipif(not there, reason=f"podman has no image {image}: release/try-image builds it")
 
 
-pytestmark = [pytest.mark.slow, built(IMAGE)]
+pytestmark = pytest.mark.slow
 
 
 def podman(*arguments):
@@ -45,8 +46,10 @@ def podman(*arguments):
 
 
 @contextlib.contextmanager
-def container(name, volume, *command, image=IMAGE):
-    podman("run", "--detach", f"--name={name}", f"--volume={volume}:/data", *OPTIONS, image, *command)
+def container(name, volume, *command, image=IMAGE, options=()):
+    podman(
+        "run", "--detach", f"--name={name}", f"--volume={volume}:/data", *OPTIONS, *options, image, *command
+    )  # fmt: skip
     try:
         yield name
     finally:
@@ -61,14 +64,14 @@ def volume():
     podman("volume", "rm", "--force", name)
 
 
-def wait_until_healthy(name):
+def wait_until_healthy(name, patience=90):
     def healthy():
         done = subprocess.run(
             ["podman", "exec", name, "python3", "deploy/healthy"], capture_output=True, check=False
         )
         return done.returncode == 0
 
-    eventually(healthy, "the container is healthy", every=0.5)
+    eventually(healthy, "the container is healthy", every=0.5, patience=patience)
 
 
 def upload(session, name):
@@ -81,14 +84,15 @@ def upload(session, name):
     return picture, stored.json()["id"]
 
 
-def wait_until_found(session, photo):
+def wait_until_found(session, photo, patience=90):
     def found():
         answer = session.get(f"{URL}/api/search", params={"q": "dentsit insurance"}, timeout=120).json()
         return [hit["id"] for hit in answer["items"]] == [photo]
 
-    eventually(found, "the screenshot is read and found by a word with a typo", every=0.5, patience=90)
+    eventually(found, "the screenshot is read and found by a word with a typo", every=0.5, patience=patience)
 
 
+@built(IMAGE)
 def test_a_person_uploads_finds_and_deletes_and_a_kill_loses_nothing(volume):
     with container(f"{volume}-service", volume) as name, requests.Session() as session:
         wait_until_healthy(name)
@@ -118,6 +122,7 @@ def test_a_person_uploads_finds_and_deletes_and_a_kill_loses_nothing(volume):
         assert not [line for line in written if re.match(r"[ACD] /opt", line)]
 
 
+@built(IMAGE)
 @built(BEFORE)
 def test_an_update_from_an_earlier_image_keeps_what_is_in_the_volume(volume):
     with requests.Session() as session:
@@ -130,3 +135,14 @@ def test_an_update_from_an_earlier_image_keeps_what_is_in_the_volume(volume):
             wait_until_found(session, photo)
             assert session.get(f"{URL}/api/photos/{photo}/image", timeout=120).content == picture
             podman("exec", name, "snaplore", "check")
+
+
+@built(OTHER)
+def test_the_image_for_another_machine_starts_stores_and_finds(volume):
+    started = container(f"{volume}-other", volume, image=OTHER, options=["--env=SNAPLORE_OCR_MODEL=tiny"])
+    with started as name, requests.Session() as session:
+        wait_until_healthy(name, patience=300)
+        assert podman("exec", name, "uname", "-m").strip() == "aarch64"
+        picture, photo = upload(session, name)
+        wait_until_found(session, photo, patience=600)
+        assert session.get(f"{URL}/api/photos/{photo}/image", timeout=120).content == picture
