@@ -12,6 +12,7 @@ The judging half of the apps is counted and never opened: its totals are printed
 import argparse
 import contextlib
 import hashlib
+import re
 import statistics
 import tempfile
 import time
@@ -36,6 +37,8 @@ CUT = ("..", "…")  # how a text ends that had no room
 LEAST_CUT = 6  # letters from which on a text may be cut or misread
 MISREAD = 90  # of 100: how alike texts are of which a letter in ten was misread
 MOST_MORE = 3  # times as many entries as a label, which names those that a person sees first
+
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")  # with which days and times begin
 
 Judged = Sequence[tuple[Case, Findings]]
 
@@ -176,7 +179,8 @@ def _is_right(label: str, field: Field) -> bool:
     if isinstance(value, dict):
         price = Money(label).amount(label)
         return said == written or (price is not None and Decimal(price.value) == Decimal(value["value"]))
-    return recorded.is_equal(value, label) or (bool(said) and said == written) or _is_alike(label, value)
+    is_same = bool(said) and (said == written or (said in written and _DAY.match(value) is not None))
+    return is_same or recorded.is_equal(value, label) or _is_alike(label, value)
 
 
 def _names(label: str, names: list[str]) -> bool:
