@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
 from rules import contents, templates, wordlists, writings
-from rules.headings import first_sentence, heading, is_title
+from rules.headings import first_sentence, heading, is_title, names_nothing
 from rules.layout import Layout, plain, weight
 from rules.lists import entries, is_headed, notices_of
 from rules.templates import enumerated
@@ -75,7 +75,8 @@ def _of_record(view: View, record: Record, language: str) -> str:
     """The title by the template of the record's type, unless the screen's bar says what is listed."""
     said = "" if view.kind in _NOTIFIED else templates.title(record, language)
     if record.type == "SettingsPage" and is_headed(name := str(record.get("name") or "")):
-        return name
+        listed = templates.worded(record, "entries", "", language) if names_nothing(name) else ""
+        return _texts(language)["named"].format(title=name, entries=listed) if listed else name
     field = _BELOW_BAR.get(record.type, "")
     head = heading(view.layout, view.kind, view.app) if field else None
     if head is None or not head.lines or head.lines[0] not in view.layout.headers[:2]:

@@ -23,6 +23,7 @@ from rules.layout import Block, Layout, is_chinese, is_clock, weight
 ENOUGH = 3.0
 HEADER, ALONE, INSIDE = 1.6, 1.0, 0.55  # by what a word's weight is multiplied, by its place
 LONG_MESSAGE = 400  # letters, Chinese ones counted double; longer blocks of a wide screen are an article's
+MONTH_DAYS = 14  # numbers from 1 to 31 alone in their places: a month as a table
 MOST_OF_WORDS = 7.0  # evidence from words alone; each further word of a kind counts less
 
 _TABLE = wordlists.table("kinds")
@@ -173,7 +174,10 @@ AGO = (
     r"|jetzt|gestern|vor \d{1,3} \w{1,8}\.?"
     r"|刚刚|剛剛|现在|現在|昨天|前天|今天|\d{1,3} ?(?:秒|分钟|分鐘|小时|小時|天|周|个月)前"
 )
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:周|星期|週)[一二三四五六日天]"
+_DAY = (
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|wed|thu|fri|sat|sun)\.?"
+    r"|(?:周|星期|週)[一二三四五六日天]"
+)
 WHEN_RIGHT = re.compile(
     rf"\W{{0,3}}(?:{AGO}|{_DAY}|{CLOCK}(?: ?[ap]m)?|\d{{1,2}}[-/.月]\d{{1,2}}日?"
     rf"|{MONTH}\.? \d{{1,2}}(?:, \d{{4}})?|\d{{1,2}} {MONTH}\.?|\d{{4}}-\d{{2}}-\d{{2}})\W{{0,4}}",
@@ -358,7 +362,7 @@ def _grids(layout: Layout) -> Evidence:
     texts = [line.text for line in layout.lines]
     if sum(_TEMPERATURE.search(text) is not None for text in texts) >= 4:
         yield "weather", 3
-    if sum(_DAY_OF_MONTH.fullmatch(text.strip()) is not None for text in texts) >= 14:
+    if len(days_of_month(layout)) >= MONTH_DAYS:
         yield "calendar", 3.5
     grid = [
         row
@@ -367,6 +371,11 @@ def _grids(layout: Layout) -> Evidence:
     ]
     if len(grid) >= 3 and 3 * len(grid) >= 2 * len(layout.rows) - 3:
         yield "home_screen", 3.2
+
+
+def days_of_month(layout: Layout) -> list[Line]:
+    """The numbers of days that a month has as a table, each alone in its cell."""
+    return [line for line in layout.lines if _DAY_OF_MONTH.fullmatch(line.text.strip())]
 
 
 _DOTS = re.compile(r"[·•・∙]")

@@ -33,6 +33,7 @@ MAX_LINE = 300
 
 _ICONS_BEFORE = re.compile(r"^[^\w(\[（【《“\"'@#$€£¥￥+\-−<>→/]+")
 _ICON_LETTER = re.compile(r"^[\u2e80-\u9fff](?: ?(?=[A-Za-z]{3})| (?=[\u2e80-\u9fff]{2}))")
+_ICON_READ = re.compile(r"^\w (?=\w{3})")  # the sign before a field
 _CLOCK = re.compile(r"\W{0,3}(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?: ?[AaPp][Mm])?\W{0,3}$")
 _SYMBOL_KEYS = ("?123", "!#1", "123?", "&123")  # of Gboard and others, of Samsung
 _DIGITS = frozenset("0123456789")  # the row above the letters, each a line
@@ -238,20 +239,12 @@ class Layout:
         lowest = max((line.bottom for line in self.lines), default=0)
         labels = {id(line) for row in self.rows if len(row.lines) >= 3 for line in row.lines}
         for line in reversed(self.lines):
-            text = folded(line.text)
-            if (
-                id(line) not in labels
-                and line.top > COMPOSER_TOP * lowest
-                and len(text) <= 60
-                and (
-                    text in _COMPOSER_ALONE
-                    or text.startswith(_COMPOSER_BEGINS)
-                    or (
-                        len(text) >= CUT
-                        and line.text.rstrip().endswith(("..", "…"))
-                        and text in _COMPOSER_CUT
-                    )
-                )
+            text = _ICON_READ.sub("", folded(line.text))
+            if line.top <= COMPOSER_TOP * lowest or len(text) > 60:
+                continue
+            is_cut = len(text) >= CUT and line.text.rstrip().endswith(("..", "…")) and text in _COMPOSER_CUT
+            if text.startswith(_COMPOSER_BEGINS) or (
+                id(line) not in labels and (text in _COMPOSER_ALONE or is_cut)
             ):
                 return line
         return None

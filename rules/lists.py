@@ -5,23 +5,41 @@ An entry is a line at the left edge that most entries share, with what is below 
 
 import itertools
 import re
+import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
 from rules import wordlists
+from rules.entities import MONTH
 from rules.headings import heading, is_day, is_title
-from rules.kinds import WHEN_RIGHT, headed, is_lock_screen
-from rules.layout import Block, Layout, Row, folded, is_chinese, is_clock, plain, weight, without_time
+from rules.kinds import MONTH_DAYS, WHEN_RIGHT, days_of_month, headed, is_lock_screen
+from rules.layout import (
+    RIGHT_EDGE,
+    Block,
+    Layout,
+    Row,
+    folded,
+    is_chinese,
+    is_clock,
+    plain,
+    weight,
+    without_time,
+)
 from rules.view import Draft, View
 from text import shortened
 
+NEAR = 3.0  # heights between a line and the one that belongs to the same entry
+LEAST_PRICES = 2  # amounts that a page of settings has not
+SHORT = 14  # characters of a word at the right edge of a list
+LEAST_DIGITS = 4  # of a number that sent a message
 ENTRY, SAID, NOTICE = 60, 90, 110  # characters of an entry's name, of what is below it, of a notification
 _WORDS = wordlists.table("writings")
 _BUTTONS = frozenset(wordlists.lines(_WORDS["notice"]["buttons"]))
 _HEADERS = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["headers"].items()}
 _UNSURE = ("", "form", "page", "notices")  # kinds of which the word in the header is surer
+_MONTH = re.compile(rf"{MONTH}|\d ?月", re.IGNORECASE)
 _FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
 
 
@@ -49,6 +67,69 @@ def entries(layout: Layout, title: str = "") -> list[Entry]:
         _entry(layout, row, after) for row, after in itertools.zip_longest(rows, rows[1:]) if row is not None
     ]
     return list({(entry.name, entry.said): entry for entry in found}.values())
+
+
+def timed(layout: Layout) -> list[Entry]:
+    """The entries of a list that has a time at the right of each, beside its name or beside what is below it;
+    none where fewer than two have one.
+    """
+    dated = layout.values(WHEN_RIGHT)
+    if len(dated) < 2:
+        return []
+    edge = statistics.median(_leading(row).left for row in dated)
+    # Some have a word instead of the time: "Draft".
+    dated = [row for row in layout.rows if row in dated or _is_like(row, edge, layout)]
+    pairs = []
+    for row in dated:
+        at = layout.rows.index(row)
+        own = min(row.lines[:-1], key=lambda line: abs(line.left - edge))
+        above = _neighbour(layout.rows[:at][::-1], own)
+        below = _neighbour(layout.rows[at + 1 :], own)
+        pairs.append((own, above, below))
+    # The name is above where what is there is closer than what is below.
+    raised = [
+        above is not None and (below is None or _gap(above, own) < _gap(own, below))
+        for own, above, below in pairs
+    ]
+    is_raised = 2 * sum(raised) > len(pairs)
+    found = []
+    for own, above, below in pairs:
+        name, said = (above or own, own if above else below) if is_raised else (own, below)
+        text = plain(without_time(name.text))
+        if weight(text) or sum(map(str.isdigit, text)) >= LEAST_DIGITS:
+            what = plain(said.text)[:SAID] if said is not None else ""
+            found.append(Entry(text[:ENTRY], what, "", (name, *([said] if said else []))))
+    return found if len(found) >= 2 else []
+
+
+def _is_like(row: Row, edge: float, layout: Layout) -> bool:
+    """Whether a row has a text at the left edge of a list and a short word at the right one."""
+    return (
+        len(row.lines) >= 2
+        and abs(_leading(row).left - edge) < row.first.height
+        and row.last.right > RIGHT_EDGE * layout.width
+        and len(row.last.text) <= SHORT
+        and weight(row.last.text) >= 3
+    )
+
+
+def _leading(row: Row) -> Line:
+    """The first line of a row that says something, and is no icon or count before it."""
+    return next((line for line in row.lines[:-1] if weight(line.text) >= 2), row.first)
+
+
+def _neighbour(rows: Sequence[Row], own: Line) -> Line | None:
+    """The line at the same left edge in the next row, if that is close and has no time."""
+    for row in rows[:2]:
+        for line in row.lines:
+            if abs(line.left - own.left) < own.height and not WHEN_RIGHT.fullmatch(line.text.strip()):
+                near = abs(line.top + line.bottom - own.top - own.bottom) < 2 * NEAR * own.height
+                return line if near and not WHEN_RIGHT.fullmatch(row.last.text.strip()) else None
+    return None
+
+
+def _gap(above: Line, below: Line | None) -> int:
+    return below.top - above.bottom if below is not None else 0
 
 
 def entry_rows(layout: Layout) -> list[Row]:
@@ -142,16 +223,12 @@ def is_headed(text: str) -> bool:
     return any(one in (word if is_chinese(one[0]) else word.split()) for one in _HEADERS["settings"])
 
 
-def _title(view: View) -> str:
-    found = heading(view.layout, view.kind, view.app)
-    return found.text if found else ""
-
-
-def _name(view: View, draft: Draft) -> str:
-    """The heading of the list, noted as its name unless any such list has it."""
+def _name(view: View, draft: Draft, *, generic: bool = True) -> str:
+    """The heading of the list, noted as its name, also a `generic` one that any such list has."""
     found = heading(view.layout, view.kind, view.app)
     entered = {id(row.first) for row in view.layout.entries}
-    if found and not found.generic and not any(id(line) in entered for line in found.lines):
+    named = found is not None and (not found.generic or (generic and bool(found.lines)))
+    if found and named and not any(id(line) in entered for line in found.lines):
         draft.add("name", found.text, found.lines)
     return found.text if found else ""
 
@@ -175,7 +252,9 @@ def messages(view: View) -> Record | None:
     if view.kind == "mail" and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
         return None  # one mail
     draft = Draft(view)
-    found = entries(layout, _name(view, draft))
+    name = _name(view, draft, generic=view.kind != "mail")
+    found = timed(layout) if view.kind != "mail" else []
+    found = found or entries(layout, name)
     if len(found) < 2 or not any(one.said or one.value for one in found):
         return None  # names alone: of a list, each chat has a message or a time
     _listed(view, draft, found, "what")
@@ -201,10 +280,18 @@ def tasks(view: View) -> Record | None:
 
 def calendar(view: View) -> Record | None:
     """A calendar: what is right above a time with a beginning and an end is an event."""
+    layout, draft = view.layout, Draft(view)
+    days = days_of_month(layout)
+    if len(days) >= MONTH_DAYS and len(planned := _in_month(layout, days)) >= 2:
+        month = next(
+            (line for line in layout.lines if line.top < days[0].top and _MONTH.search(line.text)), None
+        )
+        draft.add("name", plain(month.text) if month else "", [month] if month else [])
+        draft.add("entries", [{"name": plain(line.text)[:ENTRY]} for line in planned], planned)
+        return draft.record("CalendarView")
     if view.kind != "calendar":
         return None
-    layout, draft = view.layout, Draft(view)
-    title = _name(view, draft)
+    title = _name(view, draft, generic=False)
     events = [
         above
         for line in layout.lines
@@ -219,6 +306,19 @@ def calendar(view: View) -> Record | None:
     return draft.record("CalendarView")
 
 
+def _in_month(layout: Layout, days: Sequence[Line]) -> list[Line]:
+    """What the cells of a month's table have beside the numbers of the days."""
+    tops = sorted({day.top for day in days})
+    weeks = [below - above for above, below in itertools.pairwise(tops) if below - above > days[0].height]
+    lowest = tops[-1] + (statistics.median(weeks) if weeks else 0)
+    numbers = {id(day) for day in days}
+    return [
+        line
+        for line in layout.lines
+        if tops[0] < line.top < lowest and id(line) not in numbers and is_title(plain(line.text))
+    ]
+
+
 def _entered(layout: Layout, title: str) -> dict[str, Line]:
     """The entries of a calendar that is a list."""
     found = {entry.name: entry.lines[0] for entry in entries(layout, title)}
@@ -231,11 +331,12 @@ def notices(view: View) -> Record | None:
     if view.kind not in ("notices", "lock_screen") and not named:
         return None
     found = notices_of(view.layout)
+    draft = Draft(view)
+    title = _name(view, draft)
     if len(found) < 2 and named:
-        found = entries(view.layout, _title(view))
+        found = timed(view.layout) or entries(view.layout, title)
     if not found:
         return None
-    draft = Draft(view)
     listed = [{"who": one.name} | ({"what": one.said} if one.said else {}) for one in found]
     draft.add("entries", listed, [line for one in found for line in one.lines])
     return draft.record("MessageList")
@@ -245,6 +346,8 @@ def settings(view: View) -> Record | None:
     """A page of settings with its entries."""
     if view.kind != "settings" and not _says(view, "settings"):
         return None
+    if len(view.money.prices(view.layout.content)) >= LEAST_PRICES:
+        return None  # where there are settings, too
     draft = Draft(view)
     title = _name(view, draft)
     draft.name_app("app")

@@ -21,6 +21,7 @@ MAKERS: tuple[Maker, ...] = (
     writings.weather,
     lists.settings,
     lists.notices,
+    lists.calendar,
     travel.journey,
     bookings.lodging,
     parcels.parcel,
@@ -34,7 +35,6 @@ MAKERS: tuple[Maker, ...] = (
     money.balance,
     money.product,
     lists.tasks,
-    lists.calendar,
     writings.article,
 )
 

@@ -4,10 +4,13 @@ A maker is a function that looks at a `View` and returns a record of its type, o
 from lines of the page and notes which; nothing is invented.
 """
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+
+import msgspec
 
 from engines.lines import Line, Page
 from engines.records import Field, Record, Value, checked
@@ -18,11 +21,17 @@ from rules.pairs import Value as Labelled
 from rules.prices import Money
 from rules.searched import Text
 
+WIDE = 1.15  # times its height: a window that may have a list at its left
+STRIP = (18, 46)  # hundredths of the width: where the strip beside that list may be
+MOST_CROSSING = 1  # lines that were read as one over the strip
+LEAST_BESIDE = 5  # lines on each of its sides
+
 
 @dataclass(frozen=True, eq=False)
 class View:
     """A page with its layout, the kind of screen (`rules/kinds.py`), the app, and when the screenshot was
-    taken, in local time without a zone, None where that is not known.
+    taken, in local time without a zone, None where that is not known. `shift` is how far the page is moved to
+    the left of the picture.
     """
 
     page: Page
@@ -30,6 +39,23 @@ class View:
     kind: str
     app: str
     taken: datetime | None
+    shift: int = 0
+
+    @cached_property
+    def pane(self) -> "View":
+        """What is beside the list at the left of a wide window, as messengers on computers have it; the whole
+        screen where there is none.
+        """
+        strip = _strip(self.layout)
+        if strip is None:
+            return self
+        moved = [
+            msgspec.structs.replace(line, left=line.left - strip, right=line.right - strip)
+            for line in self.page.written
+            if line.left >= strip
+        ]
+        page = Page(width=self.page.width - strip, height=self.page.height, lines=moved)
+        return View(page, Layout(page), self.kind, self.app, self.taken, strip)
 
     @cached_property
     def pairs(self) -> Pairs:
@@ -52,14 +78,34 @@ class View:
         return Moments(self.layout.content, self.taken, day_first=True if self.pairs.is_continental else None)
 
 
+def _strip(layout: Layout) -> int | None:
+    """Where the empty strip of a wide window is, between a list at the left and what is beside it."""
+    lines = layout.lines
+    if layout.width < WIDE * layout.height or len(lines) < 2 * LEAST_BESIDE:
+        return None
+    places = [part * layout.width // 100 for part in range(*STRIP)]
+    crossing = [sum(line.left < place < line.right for line in lines) for place in places]
+    if min(crossing) > MOST_CROSSING:
+        return None
+    runs = itertools.groupby(zip(crossing, places, strict=True), key=lambda one: one[0] == min(crossing))
+    strip = max(([place for _, place in run] for is_free, run in runs if is_free), key=len)[-1]
+    sides = ([one for one in lines if one.right <= strip], [one for one in lines if one.left >= strip])
+    for side in sides:
+        tall = max((one.bottom for one in side), default=0) - min((one.top for one in side), default=0)
+        if len(side) < LEAST_BESIDE or tall < 0.5 * layout.height:
+            return None
+    return strip
+
+
 Maker = Callable[[View], Record | None]
 
 
 class Draft:
     """A record while its fields are found. The first value of a field stays."""
 
-    def __init__(self, view: View):
-        self._view = view
+    def __init__(self, view: View, shift: int = 0):
+        """`shift` is that of the view which the lines will be of."""
+        self._view, self._shift = view, shift
         self._at = {
             (line.left, line.top, line.right, line.bottom): n for n, line in enumerate(view.page.lines)
         }
@@ -72,7 +118,10 @@ class Draft:
         lines = list(lines)
         if not value or name in self._fields:
             return
-        places = [self._at.get((line.left, line.top, line.right, line.bottom), -1) for line in lines]
+        shift = self._shift
+        places = [
+            self._at.get((line.left + shift, line.top, line.right + shift, line.bottom), -1) for line in lines
+        ]
         self._fields[name] = Field(
             name,
             value,
@@ -88,9 +137,11 @@ class Draft:
     def name_app(self, name: str) -> None:
         """Note the app in a field, if its name is on the screen."""
         app = self._view.app.casefold()
-        line = next((line for line in self._view.page.lines if app and app in line.text.casefold()), None)
-        if line is not None:
-            self.add(name, self._view.app, [line])
+        at = next(
+            (n for n, line in enumerate(self._view.page.lines) if app and app in line.text.casefold()), -1
+        )
+        if at >= 0 and name not in self._fields:
+            self._fields[name] = Field(name, self._view.app, self._view.page.lines[at].text, [at])
 
     def record(self, kind: str, confidence: float = 0.5) -> Record | None:
         """The record of this type, None where a field that it needs was not found."""

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 
 from rules import kinds
+from rules.entities import CLOCK, MONTH
 from rules.kinds import Verdict
 from rules.layout import Layout, is_chinese, is_clock, letters, weight
 
@@ -30,6 +31,15 @@ SCALE = 4.0  # evidence of a kind that counts as one
 KNOWN = 1.0  # evidence from which on a kind is named, where the vote decided for its category
 
 _SPOKEN = ("conversation", "conversations")
+# Of the width: between the left edges of times below messages of both sides; how far a time in the middle is
+# from there, twice.
+SPREAD, CENTRED = 0.1, 0.08
+# A time, or a day and a time, with hardly a word before it.
+_STAMP = re.compile(
+    r"(?:[^\d\s]{1,20} )?\W{0,3}"
+    rf"(?:{kinds.AGO}|[\d\W]{{0,12}}(?:{MONTH})?[\d\W]{{0,10}}{CLOCK}(?:[:：]\d\d)?(?: ?[ap]m)?)\W{{0,4}}",
+    re.IGNORECASE,
+)
 _COUNT = re.compile(r"\d{1,4}(?:[.,]\d)?[kKmM万]?")
 _DECIMAL = re.compile(r"\d[.,]\d\d(?!\d)")
 _LINK = re.compile(
@@ -94,12 +104,26 @@ def _is_list(layout: Layout) -> bool:
     right = [block for block in right if not kinds.WHEN_RIGHT.fullmatch(block.text.strip())]
     if layout.composer is not None:
         return False
-    if len(layout.values(kinds.WHEN_RIGHT)) >= 3:
+    listed = len(layout.values(kinds.WHEN_RIGHT))
+    if listed >= 3 or (listed == 2 and not right):
         return True
+    if _is_stamped(layout):
+        return False
     texts = [line.text for line in layout.lines if weight(line.text) >= 3]
     running = sum(len(text.split()) >= 3 or text.rstrip()[-1:] in "?!？！。" for text in texts)
     sides = left and right and len(left) + len(right) >= 3
     return not sides and (len(left) < 3 or 3 * running <= 2 * len(texts))
+
+
+def _is_stamped(layout: Layout) -> bool:
+    """Whether there are times alone in their rows, as above or below messages: not all at one left edge, as
+    the entries of a list have them, or at the right or in the middle.
+    """
+    stamps = [row.first for row in layout.rows if len(row.lines) == 1 and _STAMP.fullmatch(row.first.text)]
+    spread = max((one.left for one in stamps), default=0) - min((one.left for one in stamps), default=0)
+    centred = sum(abs(one.left + one.right - layout.width) < CENTRED * layout.width for one in stamps)
+    beside = all(one.left > layout.width / 2 for one in stamps)
+    return len(stamps) >= 3 and (spread > SPREAD * layout.width or beside or centred == len(stamps))
 
 
 def shares(layout: Layout, evidence: Mapping[str, float], vector: bytes) -> dict[str, float]:

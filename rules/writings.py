@@ -5,13 +5,16 @@ and the weather.
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
 from rules import wordlists
-from rules.headings import first_sentence, heading, is_title, names_nothing, site
+from rules.entities import MONTH
+from rules.headings import first_sentence, heading, is_day, is_title, names_nothing, site
 from rules.kinds import AGO, WHEN_RIGHT
 from rules.layout import (
+    HEADER_BOTTOM,
     Block,
     Layout,
     Row,
@@ -19,6 +22,7 @@ from rules.layout import (
     folded,
     is_chinese,
     is_clock,
+    joined,
     letters,
     plain,
     weight,
@@ -33,6 +37,10 @@ POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has
 _MAYBE_SAID = ("conversations", "", "page", "article")  # with a field for a message, these are conversations
 MOST_LISTED = 40
 LONG = 3  # lines of a paragraph of an assistant's answer
+LARGER = 1.3  # times the usual height: a heading, however long
+MOST_DATED = 3  # times alone in their places that the articles of a list have
+_CODED = frozenset('{}[]"_=<>|\\')  # signs of a log or a source
+CODED = 0.05  # part of these in a text
 READ = 300  # the same, of the paragraphs of a page to read
 QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
@@ -42,8 +50,28 @@ _LONG_AGO = re.compile(r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?
 _BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
 _AUTHORED = re.compile(rf"((?!\d).{{2,30}}?)[ ·•]+(?:{AGO})\W{{0,3}}", re.IGNORECASE)
 _HANDLED = re.compile(r"([^@]{2,30}) ?@\w{2,30}")  # and no address of a mail
+_DATE = (
+    r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
+    rf"|\d{{1,2}}\.? {MONTH}\.?,? \d{{4}}|{MONTH}\.? \d{{1,2}}(?:,? \d{{4}})?)(?:[\s(].{{0,18}})?"
+)
+_LONG_TIME = r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?|weeks?|months?|years?) ago"
+_TIME = rf"(?:{_LONG_TIME}|{AGO}|{_DATE})"
+# The time of a post, perhaps with a word before it and what was done then behind it: "posted 3h ago".
+_TIME_OF_POST = re.compile(
+    rf"(?:[^\W\d]{{2,8}} ?[:：]? ?)?{_TIME}(?:[\u4e00-\u9fff☆★⭐].{{0,14}})?\W{{0,4}}", re.IGNORECASE
+)
+_NAME_AND_TIME = re.compile(
+    rf"(?!\d)([^@·•|]{{2,30}}?)(?: ?@[\w.@]{{2,40}})?[ ·•@|-]{{1,3}}{_TIME}(?: ?[·•] ?\S{{3,40}})?\W{{0,3}}"
+    rf"|(?:{AGO}) ?[·•-] ?(.{{2,30}})",
+    re.IGNORECASE,
+)
+MOST_BETWEEN = 3  # blocks from a post's signature on, of which one is its text
+TITLED = 12  # letters of a post's heading
+LONGEST_NAME = 26  # letters of a name, Chinese ones counted double
 _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
-_BYLINE = re.compile(r"(?:by|von|par|por|作者|文)[:：/]? ?(.{2,40}?)(?: ?[·•|,].{0,60})?", re.IGNORECASE)
+_BYLINE = re.compile(
+    r"(?:by|von|par|por|作者|文)[:：/]? ?(.{2,40}?)(?: ?[·•|,].{0,60}| \S{1,8}[:：].{0,40})?", re.IGNORECASE
+)
 _VIEWS = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:views|播放|观看)", re.IGNORECASE)
 _FOLLOWED = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:subscribers|followers|粉丝|订阅)", re.IGNORECASE)
 _HOURS = r"\d{1,2} ?(?:hours?|hrs?|h|小时|Std\.?)"
@@ -53,23 +81,24 @@ _DURATION = re.compile(
 _CODE = re.compile(
     r"(?:error|code|错误码|错误代码|fehler)\W{0,3}(?:code\W{0,3})?([A-Z]{0,4}[-_]?\d{2,8})", re.IGNORECASE
 )
+_BACK = ("<", "‹", "←", "〈")  # the sign before the name of the screen before
+BAR_ROWS = 4
 _SAID_ENDS = ("?", "!", "？", "！", "。")  # no name ends so
 _MESSAGE = 150  # letters: an error's text is short
 
 
 def conversation(view: View) -> Record | None:
     """A conversation with whom and its last message."""
-    layout = view.layout
-    if view.kind != "conversation" and (view.kind not in _MAYBE_SAID or layout.composer is None):
+    if view.kind != "conversation" and (view.kind not in _MAYBE_SAID or view.layout.composer is None):
         return None
-    draft = Draft(view)
-    whom = with_whom(layout, view.app)
-    who = _without_status(plain(whom.text)) if whom else ""
-    if whom:
-        draft.add("participant", [{"name": who}], [whom])
-    said = _messages(layout, who)
+    pane = view.pane
+    draft = Draft(view, pane.shift)
+    who, line = with_whom(pane)
+    if line is not None:
+        draft.add("participant", [{"name": who}], [line])
+    said = _messages(pane.layout, who)
     if said:
-        last = _last(layout, said)
+        last = _last(pane.layout, said)
         text = plain(without_time(last.text))
         draft.add("lastMessage", first_sentence(text, QUOTED), last.lines)
     draft.name_app("app")
@@ -78,13 +107,15 @@ def conversation(view: View) -> Record | None:
 
 def messages(view: View) -> list[str]:
     """What was said in a conversation, without times, from the oldest to the newest."""
-    whom = with_whom(view.layout, view.app)
-    who = _without_status(plain(whom.text)) if whom else ""
-    return [plain(without_time(block.text)) for block in _messages(view.layout, who)]
+    who, _ = with_whom(view.pane)
+    return [plain(without_time(block.text)) for block in _messages(view.pane.layout, who)]
 
 
-def with_whom(layout: Layout, app: str) -> Line | None:
-    """The other side of a conversation: the header, unless that is the app or was said."""
+def with_whom(view: View) -> tuple[str, Line | None]:
+    """The other side of a conversation and its line: what the bar at the top names, unless that is the app or
+    was said.
+    """
+    layout = view.layout
     left, right = layout.bubbles
     said = {
         id(line)
@@ -92,37 +123,73 @@ def with_whom(layout: Layout, app: str) -> Line | None:
         for line in block.lines
         if len(block.lines) > 1 or weight(block.text) >= 24
     }
-    for line in layout.headers:
+    bar = [
+        line
+        for row in layout.rows[:BAR_ROWS]
+        for line in (row.lines if len(row.lines) < 3 else ())  # three are tabs
+        if _in_bar(line, layout)
+    ]
+    for line in bar:
         text = plain(line.text)
         # In an assistant's chat, what is below the app's name was said.
-        if text.casefold() == app.casefold() or id(line) in said or text.endswith(_SAID_ENDS):
+        if (
+            text.casefold() == view.app.casefold()
+            or id(line) in said
+            or text.endswith((*_SAID_ENDS, ":", "："))
+        ):
             continue
-        if is_title(text) and not names_nothing(text) and len(text) <= 40 and not ends_in_time(text):
-            return line
+        if line.text.startswith(_BACK) and line is not bar[-1]:
+            continue
+        name = _whole(text, layout)
+        if is_title(name, 1) and not names_nothing(name) and len(name) <= 40 and not ends_in_time(name):
+            return _without_status(name), line
         digits = text.replace(" ", "")
         if digits.lstrip("+").isdigit() and len(digits) >= 4:
-            return line
-    return None
+            return text, line
+    return "", None
+
+
+def _in_bar(line: Line, layout: Layout) -> bool:
+    """Whether a line is in the bar at the top."""
+    lowest = layout.top + HEADER_BOTTOM * min(layout.height, 2.4 * layout.width)
+    return line.bottom <= lowest and not is_clock(line.text) and line.height >= 0.75 * layout.median
+
+
+def _whole(text: str, layout: Layout) -> str:
+    """A name that was cut, as it is elsewhere on the screen."""
+    begun = text.rstrip(".… ")
+    if begun == text or len(begun) < 3:
+        return text
+    for line in layout.lines:
+        other = plain(line.text).rstrip(":：")
+        if other.startswith(begun) and not other.endswith((".", "…")):
+            return other
+    return begun
 
 
 def post(view: View) -> Record | None:
-    """Something that somebody has posted: who, and its first long text."""
-    if view.kind != "post":
-        return None
+    """Something that somebody has posted: who, when, and its text."""
     layout, draft = view.layout, Draft(view)
-    said = _longest(layout)
-    author = _author(layout)
+    if view.kind != "post" and (view.kind != "video" or _watched(layout)):
+        return None
+    signed = _signed(layout)
+    said = signed.said if signed else _longest(layout)
+    author = (signed.author, signed.lines[0]) if signed else _author(layout)
     handles = sum("@" in line.text for line in layout.lines)
-    if said is None or (weight(said.text) < POSTED and (handles >= 3 or author is None)):
+    if said is None or (signed is None and weight(said.text) < POSTED and (handles >= 3 or author is None)):
         return None  # a list of people or of accounts
     if author is None and weight(said.text) < 2 * POSTED:
         return None
     if author and not said.text.startswith(author[0]):
         draft.add("author", author[0], [author[1]])
+    if signed and signed.headline is not None:
+        draft.add("headline", first_sentence(plain(signed.headline.text), QUOTED), signed.headline.lines)
     large = layout.heading
     if large is not None and large is not said and is_title(plain(large.text)) and weight(large.text) >= 12:
         draft.add("headline", first_sentence(plain(large.text), QUOTED), large.lines)
     draft.add("text", first_sentence(plain(said.text), SAID), said.lines)
+    if signed and (day := view.moments.day(signed.lines[-1].text)):
+        draft.add("datePublished", day.begins, signed.lines[-1:])
     draft.name_app("publisher")
     return draft.record("SocialMediaPosting")
 
@@ -134,7 +201,7 @@ def video(view: View) -> Record | None:
     layout, draft = view.layout, Draft(view)
     found = heading(layout, view.kind, view.app)
     counted = next((line for line in layout.lines if _VIEWS.search(line.text[:80])), None)
-    if found is None or found.generic or _VIEWS.search(found.text):
+    if found is None or found.generic or _VIEWS.search(found.text) or not _watched(layout):
         return None
     draft.add("headline", found.text, found.lines)
     followed = next((line for line in layout.lines if _FOLLOWED.search(line.text[:80])), None)
@@ -146,31 +213,85 @@ def video(view: View) -> Record | None:
     return draft.record("VideoObject")
 
 
+def _watched(layout: Layout) -> bool:
+    """Whether a screen says how often something was seen or by how many it is followed."""
+    return any(_VIEWS.search(line.text[:80]) or _FOLLOWED.search(line.text[:80]) for line in layout.lines)
+
+
 def article(view: View) -> Record | None:
     """An article or another page to read: its heading, its first sentence, where and by whom."""
     layout, draft = view.layout, Draft(view)
-    if view.kind not in ("article", "page") or layout.composer is not None:
+    if view.kind not in ("article", "page", "") or layout.composer is not None:
         return None
-    found = heading(layout, view.kind, view.app)
-    paragraphs = [block for block in layout.paragraphs if found is None or plain(block.text) != found.text]
-    if found is None or found.generic or not paragraphs:
+    named = heading(layout, view.kind, view.app)
+    running = [
+        block
+        for block in layout.paragraphs
+        if _is_prose(block.text)
+        and block.height < LARGER * layout.median
+        and (named is None or plain(block.text) != named.text)
+    ]
+    if not running or _is_list(layout):
         return None
-    large = all(line.height >= 1.25 * layout.median for line in found.lines)
+    head = _headline(layout, running[0])
+    lines = head.lines if head else named.lines if named and not named.generic else ()
+    if not lines:
+        return None
+    large = all(line.height >= 1.25 * layout.median for line in lines)
     signed = [line for line in layout.lines[:16] if _BYLINE.fullmatch(plain(line.text)[:100])]
-    running = sum(weight(one.text) for one in paragraphs)
-    if view.kind == "page" and not signed and not (large and running >= READ):
+    length = sum(weight(one.text) for one in running)
+    if view.kind != "article" and not signed and not (large and length >= READ):
         return None  # a page to use, not to read
-    draft.add("headline", found.text, found.lines)
-    draft.add("text", first_sentence(plain(paragraphs[0].text), SAID), paragraphs[0].lines)
+    text = plain(joined(line.text for line in lines))
+    draft.add("headline", first_sentence(text, QUOTED), lines)
+    draft.add("text", first_sentence(plain(running[0].text), SAID), running[0].lines)
     for line in signed:
         if match := _BYLINE.fullmatch(plain(line.text)[:100]):
             draft.add("author", match[1], [line])
             if day := view.moments.day(line.text):
                 draft.add("datePublished", day.begins, [line])
+    if not signed and (found := _between(layout, lines[-1].bottom, running[0].top)):
+        draft.add("author", found[0], found[1][:1])
+        if day := view.moments.day(found[1][-1].text):
+            draft.add("datePublished", day.begins, found[1][-1:])
     if address := site(layout):
         draft.add("publisher", address[0], [address[1]])
     draft.name_app("publisher")
     return draft.record("Article")
+
+
+def _between(layout: Layout, top: int, bottom: int) -> tuple[str, tuple[Line, ...]] | None:
+    """The name and the time between a heading and the first paragraph."""
+    for at, row in enumerate(layout.rows):
+        if top <= row.first.top < bottom and (found := _signature(layout, at)):
+            return found
+    return None
+
+
+def _headline(layout: Layout, first: Block) -> Block | None:
+    """The largest text right above the first paragraph, in its column."""
+    above = [
+        block
+        for block in layout.blocks
+        if block.bottom <= first.top + first.height
+        and block.left < first.right
+        and block.right > first.left
+        and block.height > layout.median
+        and weight(block.text) >= TITLED
+        and is_title(plain(block.text))
+        and not is_day(plain(block.text))
+    ]
+    return max(above, key=lambda block: (round(block.height / layout.median, 1), block.top), default=None)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text is for reading, and no log or source."""
+    return sum(letter in _CODED for letter in text) <= CODED * len(text)
+
+
+def _is_list(layout: Layout) -> bool:
+    """Whether several parts of a screen end with a time or begin with one, as articles of a list do."""
+    return sum(_is_dated(row.first) or _is_dated(row.last) for row in layout.rows) >= MOST_DATED
 
 
 def recipe(view: View) -> Record | None:
@@ -286,7 +407,8 @@ def _messages(layout: Layout, who: str) -> list[Block]:
     are as wide as the screen.
     """
     left, right = layout.bubbles
-    among = {id(block): block for block in (*left, *right, *layout.paragraphs)}
+    ended = [block for block in layout.body if _has_time(block, layout, beside=False)]
+    among = {id(block): block for block in (*left, *right, *layout.paragraphs, *ended)}
     said = sorted(
         (
             block
@@ -319,14 +441,18 @@ def _is_said(text: str, who: str) -> bool:
     return weight(text) >= 4 and text != who and is_title(text, 4) and not _is_ago(text)
 
 
-def _has_time(block: Block, layout: Layout) -> bool:
-    """Whether the time of a message is behind its text or right below it."""
-    left, right, bottom, height = block.left, block.right, block.bottom, block.height
+def _has_time(block: Block, layout: Layout, *, beside: bool = True) -> bool:
+    """Whether the time of a message is behind its text or right below it, or `beside` its last line."""
+    left, bottom, height = block.left, block.bottom, block.height
     return ends_in_time(block.text) or any(
-        -0.5 * height < line.top - bottom < 0.8 * height
+        is_clock(line.text)
         and left <= line.left
-        and line.right <= right + 4 * height
-        and is_clock(line.text)
+        and (
+            -0.5 * height < line.top - bottom < 0.8 * height
+            or (
+                beside and abs(line.top - block.lines[-1].top) < height and line.left >= block.lines[-1].right
+            )
+        )
         for line in layout.lines
     )
 
@@ -355,6 +481,97 @@ def _without_status(text: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------ posts
+
+
+class _Signed(NamedTuple):
+    """Who wrote a post, with the lines of the name and of the time, the heading above these, and the text
+    below.
+    """
+
+    author: str
+    lines: tuple[Line, ...]
+    headline: Block | None
+    said: Block
+
+
+def _signed(layout: Layout) -> _Signed | None:
+    """The first post with a name beside or right above a time, and a text below these; None where there is
+    none.
+    """
+    begins = {id(block.lines[0]) for block in layout.blocks}
+    for at in range(len(layout.rows)):
+        found = _signature(layout, at)
+        if found is None or (len(found[1]) > 1 and id(found[1][0]) not in begins):
+            continue
+        author, lines = found
+        lowest = lines[-1].bottom - 0.3 * lines[-1].height
+        below = [part for block in layout.blocks if (part := _part_below(block, lowest))]
+        said = next((one for one in below[:MOST_BETWEEN] if _is_posted(plain(one.text))), None)
+        if said is None or said.lines[0] is layout.composer:
+            return None
+        above = [one for one in layout.blocks if 0 <= lines[0].top - one.bottom < 3 * lines[0].height]
+        headline = next(
+            (one for one in above if weight(one.text) >= TITLED and is_title(plain(one.text))), None
+        )
+        return _Signed(author, lines, headline, said)
+    return None
+
+
+def _part_below(block: Block, lowest: float) -> Block | None:
+    """The lines of a block that are below a place."""
+    lines = tuple(line for line in block.lines if line.top >= lowest)
+    return Block(lines, joined(line.text for line in lines)) if lines else None
+
+
+def _signature(layout: Layout, at: int) -> tuple[str, tuple[Line, ...]] | None:
+    """Who a row names as the author, and the lines of the name and of the time: "Anna · 3h", "3d - anna", a
+    name with a time beside it, or with a time or a handle in one of the two rows below.
+    """
+    row = layout.rows[at]
+    line = next((one for one in row.lines if weight(one.text) >= 1), row.first)
+    text = plain(line.text)
+    if (match := _NAME_AND_TIME.fullmatch(text)) and is_title(name := _BY.sub("", match[1] or match[2]), 2):
+        return name.strip(), (line,)
+    if (
+        not is_title(text, 2)
+        or weight(text) > LONGEST_NAME
+        or layout.header is line
+        or line.height < 0.7 * layout.median
+        or any(_is_dated(one) for one in _aligned(layout.rows[max(0, at - 1) : at], line))
+    ):
+        return None
+    beside = [one for one in row.lines if one is not line and _is_dated(one)]
+    under = [
+        one
+        for one in _aligned(layout.rows[at + 1 : at + 3], line)
+        if _is_dated(one) or plain(one.text).startswith("@")
+    ]
+    dated = beside[:1] or under[-1:]
+    return (_name_alone(text), (line, *dated)) if dated else None
+
+
+def _aligned(rows: Sequence[Row], line: Line) -> list[Line]:
+    """The lines of these rows that are close to a line and at its left edge."""
+    return [
+        one
+        for row in rows
+        for one in row.lines
+        if abs(one.left - line.left) < 2 * line.height
+        and min(abs(one.top - line.bottom), abs(line.top - one.bottom)) < 3 * line.height
+    ]
+
+
+def _is_dated(line: Line) -> bool:
+    return _TIME_OF_POST.fullmatch(plain(line.text)) is not None
+
+
+def _name_alone(text: str) -> str:
+    """A name without the handle or the place behind it."""
+    return re.split(r" ?@| · |·", text)[0].strip()[:LONGEST_NAME] or text
+
+
+def _is_posted(text: str) -> bool:
+    return weight(text) >= 4 and not text.startswith("@") and not _TIME_OF_POST.fullmatch(text)
 
 
 def _author(layout: Layout) -> tuple[str, Line] | None:

@@ -1,0 +1,116 @@
+"""Chats, posts, articles and accounts become records by where their lines are."""
+
+from engines.lines import Line, Page
+from rules import judge as rules
+
+BAR = ((40, 20, "9:41", 40), (940, 20, "82%", 40))
+
+
+def records(*rows, size=(1080, 2340)):
+    """The records of a page of rows `(left, top, text)`, or with a height behind them, else 40 pixels."""
+    lines = []
+    for left, top, text, *height in rows:
+        tall = height[0] if height else 40
+        lines.append(Line(text, 0.98, left, top, left + len(text) * tall // 2, top + tall))
+    return rules.judge(Page(*size, lines), analyser="local/small", language="en").records
+
+
+def test_each_entry_of_a_list_of_chats_is_listed_also_a_number_and_one_with_a_draft():
+    (found,) = records(
+        *BAR,
+        (180, 130, "Chats", 56),
+        *((180, 320, "Maya Lindqvist"), (960, 322, "09:12"), (180, 380, "See you at the harbour")),
+        *((180, 520, "Ida Berg"), (940, 522, "Draft"), (180, 580, "You: I thought about it")),
+        *((180, 720, "55 512"), (960, 722, "Mon"), (180, 780, "Your parcel is ready")),
+        *((180, 920, "Noor"), (960, 922, "Sun"), (180, 980, "Thanks!")),
+    )
+    assert (found.type, found.get("name")) == ("MessageList", "Chats")
+    assert [entry["who"] for entry in found.entries("entries")] == [
+        "Maya Lindqvist", "Ida Berg", "55 512", "Noor",
+    ]  # fmt: skip
+    assert found.entries("entries")[1]["what"] == "You: I thought about it"
+
+
+def test_the_name_of_a_chat_is_above_its_message_where_the_time_is_beside_the_message():
+    (found,) = records(
+        *BAR,
+        (180, 130, "Chats", 56),
+        *((180, 320, "Maya Lindqvist"), (180, 366, "See you at the harbour"), (960, 368, "09:12")),
+        *((180, 520, "Ida Berg"), (180, 566, "I thought about it"), (960, 568, "08:40")),
+        *((180, 720, "Noor"), (180, 766, "Thank you so much!"), (960, 768, "08:31")),
+    )
+    assert found.entries("entries") == [
+        {"who": "Maya Lindqvist", "what": "See you at the harbour"},
+        {"who": "Ida Berg", "what": "I thought about it"},
+        {"who": "Noor", "what": "Thank you so much!"},
+    ]
+
+
+def test_messages_with_times_in_the_middle_are_a_conversation_with_a_number():
+    (found,) = records(
+        *BAR,
+        (460, 130, "4055 123", 48),
+        *((440, 420, "11-20 18:05", 36), (660, 500, "Have you left already?")),
+        *((440, 660, "11-20 18:07", 36), (60, 740, "I am on the train")),
+        *((440, 900, "11-20 18:09", 36), (60, 980, "Wait for me there please")),
+        (60, 2240, "Type a message"),
+    )
+    assert found.type == "Conversation"
+    assert found.get("participant") == [{"name": "4055 123"}]
+    assert found.get("lastMessage") == "Wait for me there please"
+
+
+def test_in_a_wide_window_what_is_beside_the_list_of_chats_is_the_conversation():
+    chats = [
+        row
+        for at, name in enumerate(["Maya", "Ida Berg", "Noor", "Jonas", "Book club"])
+        for row in (
+            (40, 100 + 130 * at, name, 20),
+            (330, 102 + 130 * at, f"1{at}:05", 16),
+            (40, 140 + 130 * at, "See you there", 18),
+        )
+    ]
+    found = records(
+        *chats,
+        *((500, 30, "Book club", 24), (500, 160, "Who has read the second part?", 20)),
+        *((700, 260, "I have, twice", 20), (500, 400, "Then you may choose the next book", 20)),
+        *((500, 560, "Let us meet at my place", 20), (500, 740, "Write a message", 20)),
+        size=(1200, 800),
+    )
+    assert found[0].type == "Conversation"
+    assert found[0].get("participant") == [{"name": "Book club"}]
+    assert found[0].get("lastMessage") == "Let us meet at my place"
+    assert found[0].fields[0].lines == [15]  # of the whole picture
+
+
+def test_a_post_has_who_is_named_above_its_time_and_the_short_text_below():
+    (found,) = records(
+        *BAR,
+        (420, 130, "Home", 48),
+        *((160, 300, "Maya Lindqvist"), (160, 350, "@maya@example.org", 36), (60, 430, "Our first harvest!")),
+        *((60, 1300, "#garden #autumn", 36), (60, 1380, "12 likes · 3 comments", 36)),
+        *((160, 1500, "Noor"), (160, 1550, "2 hours ago", 36), (60, 1630, "Good morning from the harbour")),
+    )
+    assert found.type == "SocialMediaPosting"
+    assert (found.get("author"), found.get("text")) == ("Maya Lindqvist", "Our first harvest!")
+
+
+def test_an_article_has_the_heading_above_its_text_and_who_is_named_above_its_day():
+    text = (
+        "The pier was closed for three winters while",
+        "divers replaced its oak posts one by one,",
+        "and nobody knew whether the ferries would",
+        "come back to the town when it was done.",
+        "The first of them left for the islands on",
+        "Sunday morning with forty people on board",
+        "and with the band of the school on its deck.",
+    )
+    (found,) = records(
+        *BAR,
+        *((60, 130, "Town news", 40), (60, 240, "The northern pier opens again", 56)),
+        *((160, 340, "Ida Berg", 36), (160, 390, "24 Oct 2026", 32), (420, 700, "Harbour", 110)),
+        *((60, 1000 + 54 * at, line, 40) for at, line in enumerate(text)),
+    )
+    assert (found.type, found.get("headline")) == ("Article", "The northern pier opens again")
+    assert (found.get("author"), found.get("datePublished")) == ("Ida Berg", "2026-10-24")
+    assert str(found.get("text")).startswith("The pier was closed")
