@@ -1,16 +1,22 @@
 """Records of money: receipts, bills, transfers, subscriptions, balances, and the price of a product."""
 
+import itertools
 import re
+from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
 from rules.accounts import ibans
+from rules.headings import heading
 from rules.layout import Row, is_chinese, letters, plain, weight
+from rules.lists import ENTRY, entry_rows, name_of
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.prices import Price
 from rules.subjects import about, any_of, evidence, is_heading, mentioned, subject, words_of
 from rules.view import Draft, View
 
+MAX_AMOUNT = 20  # characters of an amount and little else
+REACH = 4  # heights below the last entry of a list in which its amount may be
 _BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below")
 _STRICT: tuple[Where, ...] = ("colon", "rest", "right", "below", "above")
 _QUANTITY = re.compile(
@@ -208,23 +214,76 @@ def balance(view: View) -> Record | None:
     if found is None and is_account:
         found = pairs.find("total", _amount(view), _STRICT) or _largest(view)
     entries = [
-        (name, price, row)
+        _Held(name, _written(price, row), row.lines)
         for name, price, row in _priced(view)
         if not _is_sum(view, row) and (found is None or price.value != found[0].value)
     ]
     if found is None and len(entries) < 3:
-        return None
+        entries = (_held(view) or _tiles(view)) if is_account else []
+        if len(entries) < 2:
+            return None
     draft = Draft(view)
-    account = subject(view, lambda text: not any(text in name or name in text for name, _, _ in entries))
+    account = subject(view, lambda text: not any(text in one.name or one.name in text for one in entries))
     if account is not None and account.lines[0].top < view.layout.top + 0.25 * view.layout.height:
         draft.add("name", plain(account.text), account.lines, account.text)
-    elif found is not None:
+    elif found is not None and found[1].label:
         draft.add("name", found[1].label, found[1].lines, found[1].label)
+    elif (named := heading(view.layout, view.kind, view.app)) is not None:
+        draft.add("name", named.text, named.lines)
     if found is not None:
         _put_price(draft, "amount", found)
-    listed = [{"name": name, "amount": _written(price, row)} for name, price, row in entries]
-    draft.add("entries", listed, [line for _, _, row in entries for line in row.lines])
+    listed = [{"name": one.name, "amount": one.amount} for one in entries]
+    draft.add("entries", listed, [line for one in entries for line in one.lines])
     return draft.record("Balance", 0.7)
+
+
+class _Held(NamedTuple):
+    """What an entry of an account is called, its amount as it is written, and their lines."""
+
+    name: str
+    amount: str
+    lines: tuple[Line, ...]
+
+
+def _held(view: View) -> list[_Held]:
+    """The entries of a list that have an amount below or beside them; none where most have none."""
+    rows = entry_rows(view.layout)
+    found = []
+    for row, after in itertools.zip_longest(rows, rows[1:]):
+        end = after.first.top if after is not None else row.first.bottom + REACH * row.first.height
+        lines = [
+            line for line in view.layout.lines if row.first.top <= line.top < end and line is not row.first
+        ]
+        for line in sorted(lines, key=lambda line: view.money.amount(line.text) is None):
+            prices = view.money.prices(line.text)
+            if view.money.amount(line.text) or len(prices) == 1:
+                text = (
+                    line.text if len(line.text) <= MAX_AMOUNT else line.text[prices[0].start : prices[0].end]
+                )
+                found.append(_Held(name_of(row)[:ENTRY], text.strip(), (row.first, line)))
+                break
+    return found if len(found) >= 2 and 3 * len(found) >= 2 * len(rows) else []
+
+
+def _tiles(view: View) -> list[_Held]:
+    """Amounts beside each other, each above or below what it is."""
+    found = []
+    for above, below in itertools.pairwise(view.layout.rows):
+        for names, amounts in ((above.lines, below.lines), (below.lines, above.lines)):
+            pairs = [
+                (name, amount)
+                for amount in amounts
+                if view.money.amount(amount.text)
+                for name in names
+                if abs(name.left + name.right - amount.left - amount.right) < 0.08 * view.layout.width
+                or abs(name.left - amount.left) < name.height
+            ]
+            if len(pairs) >= 2 and not any(view.money.amount(name.text) for name, _ in pairs):
+                found += [
+                    _Held(plain(name.text)[:ENTRY], amount.text.strip(), (name, amount))
+                    for name, amount in pairs
+                ]
+    return list({one.lines[1].left * 10_000 + one.lines[1].top: one for one in found}.values())
 
 
 def _written(price: Price, row: Row) -> str:

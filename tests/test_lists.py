@@ -114,3 +114,25 @@ def test_an_article_has_the_heading_above_its_text_and_who_is_named_above_its_da
     assert (found.type, found.get("headline")) == ("Article", "The northern pier opens again")
     assert (found.get("author"), found.get("datePublished")) == ("Ida Berg", "2026-10-24")
     assert str(found.get("text")).startswith("The pier was closed")
+
+
+def test_accounts_are_listed_with_the_amounts_below_or_above_their_names():
+    (below,) = records(
+        *BAR,
+        (60, 130, "Accounts", 56),
+        *((60, 320, "Everyday money"), (60, 380, "€1,204.10")),
+        *((60, 560, "Holiday fund"), (60, 620, "€310.00")),
+        *((60, 800, "Rainy days"), (60, 860, "€95.50")),
+    )
+    assert below.type == "Balance"
+    assert below.entries("entries")[1] == {"name": "Holiday fund", "amount": "€310.00"}
+    (beside,) = records(
+        *BAR,
+        (60, 130, "Budget", 56),
+        *((60, 400, "€2,100.00", 48), (600, 400, "€1,650.20", 48), (60, 470, "Income", 36)),
+        *((600, 470, "Expenses", 36), (60, 700, "Your accounts and transactions", 36)),
+    )
+    assert beside.entries("entries") == [
+        {"name": "Income", "amount": "€2,100.00"},
+        {"name": "Expenses", "amount": "€1,650.20"},
+    ]
