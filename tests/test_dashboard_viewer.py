@@ -676,7 +676,7 @@ def test_the_panel_is_toggled_by_a_key_and_remembered(dashboard):
     expect(panel.get_by_role("link", name="https://trains.example.org/77")).to_have_attribute(
         "rel", "noopener noreferrer"
     )
-    assert panel.get_by_role("link").count() == 2
+    assert panel.locator(".viewer-details").get_by_role("link").count() == 2
     left = place(page)[0]
     page.keyboard.press("i")
     expect(panel).to_be_hidden()

@@ -1,5 +1,6 @@
 // The later part of the page: everything that the library does not need at its start. What the first part uses of it is named here.
 
+import { searchAnswers } from "./library/answers.js";
 import { agenda, comingUp, photoAgenda } from "./library/agenda.js";
 import { chat } from "./chat/chat.js";
 import { openCommands, showKeys } from "./base/commands.js";
@@ -10,6 +11,7 @@ import { firstSteps, keepingQuestion } from "./library/first-run.js";
 import { heldBackNotice, notSensitive } from "./library/held-back.js";
 import { memories } from "./chat/memories.js";
 import { notes } from "./chat/notes.js";
+import { factCard } from "./viewer/fact.js";
 import { ownWords } from "./viewer/own-words.js";
 import { recordCards } from "./viewer/records.js";
 import { recordShelves, recordTables } from "./library/records.js";
@@ -33,6 +35,7 @@ export const provided = {
   comingUp,
   completeSearch,
   expiringNotice,
+  factCard,
   firstSteps,
   heldBackNotice,
   keepingQuestion,
@@ -46,6 +49,7 @@ export const provided = {
   recordShelves,
   recordCards,
   related,
+  searchAnswers,
   savedSearches,
   selectable,
   showKeys,

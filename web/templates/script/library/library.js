@@ -392,6 +392,8 @@ class LibraryView {
     }
     const draw = () => {
       hits = this.chosen.order === "taken" ? byDate(found.items) : found.items;
+    const answers = h("ul.list.answers");
+    withLater(({ searchAnswers }) => searchAnswers(answers, found.items, { q, open: (id) => this.open(id), signal: request.signal }));
       const order = (/** @type {string} */ value) => {
         this.#choose({ order: value });
       };
@@ -399,7 +401,7 @@ class LibraryView {
       const narrowed = isNarrowed(this.chosen);
       this.#count.textContent = "";
       this.container.classList.remove("bare");
-      if (hits.length) fill(this.#body, head, resultList(hits, { q, open: (id) => this.open(id) }), near);
+      if (hits.length) fill(this.#body, head, answers, resultList(hits, { q, open: (id) => this.open(id) }), near);
       else {
         const search = (/** @type {string} */ word) => this.field.write(word);
         fill(this.#body, nothingFound(found, { q, narrowed, action: narrowed && this.#clear(), search }), near);

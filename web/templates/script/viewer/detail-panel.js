@@ -18,8 +18,9 @@ export class DetailPanel {
 
   /** Another photo is shown: the details of the one before stay, paler, until its own are there. */
   await() {
-    const { content } = this.viewer.frame;
+    const { content, fact } = this.viewer.frame;
     content.classList.add("stale");
+    fact.inert = true; // its button is of the photo before
     if (!content.hasChildNodes()) fill(content, skeleton(6));
   }
 
@@ -40,6 +41,7 @@ export class DetailPanel {
     } catch (error) {
       if (signal.aborted || wasAborted(error)) return;
       content.classList.remove("stale");
+      this.viewer.frame.setFact(null);
       if (error.status === 404) fill(content, h("p.muted", t("viewer.gone")));
       else fill(content, failedState(error, () => this.load(signal)));
     }
@@ -59,6 +61,7 @@ export class DetailPanel {
     fill(content, detailsOf(detail, { title: viewer.title(), reprocess, veil: reason }).filter(Boolean));
     this.showStrip(detail);
     veil.changed(); // if the list was older than the detail
+    withLater(({ factCard }) => viewer.photo === detail && viewer.frame.setFact(factCard(detail, { covered: isHidden })));
     if (!isHidden) {
       const { signal } = viewer.give;
       withLater(({ ownWords, photoAgenda, recordCards }) => {
@@ -140,6 +143,7 @@ export class DetailPanel {
   /** While it is analysed: redraw only when the status has changed, so that nothing moves while somebody reads. */
   async look() {
     const { viewer } = this;
+    this.viewer.frame.setFact(null);
     if (!viewer.photo || !UNFINISHED.includes(viewer.photo.analysis.status)) return;
     const { signal } = viewer.give;
     const detail = await this.fetch(signal);

@@ -20,7 +20,7 @@ export const UNFINISHED = ["pending", "processing"];
 export function detailsOf(photo, { title, reprocess, veil }) {
   const { analysis } = photo;
   const isDone = analysis.status === "done";
-  const entities = entitiesOf(photo);
+  const entities = entitiesOf(photo).filter(({ type, value }) => type !== "time" && !isRecorded(photo, value)); // a bare time says nothing
   const text = textOf(photo);
   const again = button(t("details.reprocess"), { glyph: "refresh", click: () => reprocess(again) });
   const facts = [
@@ -42,8 +42,7 @@ export function detailsOf(photo, { title, reprocess, veil }) {
       h("div.details-failed", { role: "alert" }, h("strong", t("details.failed")), h("p", analysis.error_message), again),
     UNFINISHED.includes(analysis.status) && h("p.muted", { role: "status", text: t("details.waiting") }),
     !veil && [
-      photo.records.filter(({ line }) => line).slice(0, 1).map(factCard),
-      photo.summary && photo.summary !== title && h("p.details-summary", photo.summary),
+      (photo.own.includes("summary") || saysMore(photo.summary, title)) && h("p.details-summary", photo.summary),
       h("div.details-records"), // for what it says, as data (records.js)
       h("div.details-own"), // for tags and a note (own-words.js)
       h("div.details-agenda"), // for what happens on days that it names (agenda.js)
@@ -62,11 +61,27 @@ export function detailsOf(photo, { title, reprocess, veil }) {
 }
 
 /**
- * What the screenshot is about, in one line: "NW 482 · HAM–LIS · 4 Dec 07:10 · 12A".
+ * Whether a text has words that another one has not.
  *
- * @param {RecordFields} record
+ * @param {string} text
+ * @param {string} other
  */
-const factCard = ({ type, line }) => h("div.fact-card", h("span.muted", t(`records.${type}`)), h("strong", line));
+function saysMore(text, other) {
+  const known = detailWords(other);
+  return detailWords(text).some((word) => word.length > 2 && !known.includes(word));
+}
+
+/** @param {string} text */
+const detailWords = (text) => /** @type {string[]} */ (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
+
+/**
+ * Whether a value is listed with the records of a photo.
+ *
+ * @param {PhotoDetail} photo
+ * @param {string} value
+ */
+const isRecorded = ({ records }, value) =>
+  records.some(({ fields }) => fields.some((field) => field.value === value || field.text === value));
 
 /** @param {string} text */
 function textSection(text) {
@@ -129,7 +144,7 @@ function entityRow({ type, value, href }) {
  * @param {string} type
  * @param {string} value
  */
-function entityTarget(type, value) {
+export function entityTarget(type, value) {
   if (/^https?:\/\/\S+$/i.test(value)) return value;
   if (/^(link|url|website)$/.test(type) && /^[\w-]+(\.[\w-]+)+(\/\S*)?$/.test(value)) return `https://${value}`;
   if (type === "email" && /^[^\s@:?&]+@[^\s@:?&]+$/.test(value)) return `mailto:${value}`;

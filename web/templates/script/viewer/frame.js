@@ -1,6 +1,6 @@
 // The frame of the viewer: the bar with its buttons, the stage, and the details in a panel beside it, or on a phone in a sheet below it.
 
-import { button, h } from "../base/dom.js";
+import { button, fill, h } from "../base/dom.js";
 import { recalled, remember } from "../base/preferences.js";
 import { t } from "../base/texts.js";
 import { bottomSheet } from "./sheet.js";
@@ -65,6 +65,7 @@ export class ViewerFrame {
       tool(glyph, glyph, () => viewer.neighbours.turn(delta), { kind: `quiet viewer-arrow ${glyph}`, disabled: true }));
 
     this.content = h("div.viewer-details");
+    this.fact = h("div.viewer-fact");
     this.head = h("div.sheet-head");
     this.panel = h("section.viewer-panel", { label: t("viewer.details") }, this.head, this.content);
     const place = h("div.viewer-place", { role: "group", label: t("viewer.stage") }, this.arrows[0], this.stage, this.arrows[1], zooms);
@@ -101,8 +102,11 @@ export class ViewerFrame {
 
   /** On a phone the actions are in the sheet, above the details, where the thumb is. */
   fold() {
-    if (NARROW.matches) this.head.append(this.tools);
-    else this.bar.insertBefore(this.tools, this.more);
+    if (NARROW.matches) this.head.append(this.fact, this.tools);
+    else {
+      this.panel.insertBefore(this.fact, this.content);
+      this.bar.insertBefore(this.tools, this.more);
+    }
     this.panel.hidden = !NARROW.matches && !recalled("viewer.panel", true);
     this.sheet.turn(NARROW.matches);
   }
@@ -120,6 +124,17 @@ export class ViewerFrame {
     this.isBare = wanted;
     this.node.classList.toggle("bare", wanted);
     this.arranged();
+  }
+
+  /**
+   * Show the fact of the photo above its details; on a phone it is in sight while they are folded.
+   *
+   * @param {HTMLElement | null} card
+   */
+  setFact(card) {
+    this.fact.inert = false;
+    fill(this.fact, card);
+    this.sheet.refit();
   }
 
   /** @param {HTMLElement | null} strip */
