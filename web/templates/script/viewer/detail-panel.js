@@ -121,6 +121,16 @@ export class DetailPanel {
     content.scrollTop = at;
   }
 
+  /** A tap on the title: it is edited in the details, on a phone above the keyboard. */
+  editTitle() {
+    const { panel, sheet, content } = this.viewer.frame;
+    const pencil = /** @type {HTMLElement | null} */ (content.querySelector("[data-own='title']"));
+    if (!pencil || !getSelection()?.isCollapsed) return;
+    if (NARROW.matches) sheet.set("full");
+    else if (panel.hidden) this.viewer.frame.toggleDetails();
+    pencil.click();
+  }
+
   /** Photos were thrown away or brought back: its stack may be another one. */
   async refresh() {
     const { isTrash, isLeaving, give: { signal }, frame: { content } } = this.viewer;
@@ -133,6 +143,7 @@ export class DetailPanel {
   /** What the list of the trash knows about it; no other answer of the service has it. */
   showTrashed() {
     const { frame: { content }, actions } = this.viewer;
+    this.viewer.frame.setFact(null);
     content.classList.remove("stale");
     const item = this.viewer.summary();
     if (!item) return fill(content, h("p.muted", t("viewer.gone")));
@@ -143,7 +154,6 @@ export class DetailPanel {
   /** While it is analysed: redraw only when the status has changed, so that nothing moves while somebody reads. */
   async look() {
     const { viewer } = this;
-    this.viewer.frame.setFact(null);
     if (!viewer.photo || !UNFINISHED.includes(viewer.photo.analysis.status)) return;
     const { signal } = viewer.give;
     const detail = await this.fetch(signal);

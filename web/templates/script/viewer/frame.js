@@ -33,7 +33,7 @@ export class ViewerFrame {
     /** @type {HTMLElement | null} */
     this.strip = null; // of the stack that the photo belongs to
 
-    this.heading = h("h2.viewer-title", { tabindex: "-1" });
+    this.heading = h("h2.viewer-title", { tabindex: "-1", on: { click: () => viewer.details.editTitle() } });
     this.under = h("p.viewer-under");
     this.announced = h("p.visually-hidden", { role: "status" });
     this.share = tool("share", "share", (pressed) => actions.share(pressed), { hidden: isTrash });

@@ -80,7 +80,7 @@ export function ownWords(content, photo, saved) {
       if (isLine) field.select();
     };
     pencil.addEventListener("click", open);
-    node.addEventListener("dblclick", open);
+    node.addEventListener(isLine ? "click" : "dblclick", () => getSelection()?.isCollapsed !== false && open());
     if (photo.own.includes(name)) line.after(ownMark(name, value));
   }
 

@@ -32,8 +32,9 @@ export class PhotoActions {
 
   /** @param {HTMLButtonElement} pressed */
   share(pressed) {
-    const { id, slides } = this.viewer;
-    withLater(({ openSharing }) => busy(pressed, openSharing(id, slides.current().picture())).catch(fail));
+    const { id, slides, veil } = this.viewer;
+    const covered = veil.isCovered();
+    withLater(({ openSharing }) => busy(pressed, openSharing(id, { covered, picture: () => slides.current().picture() })).catch(fail));
   }
 
   /** @param {HTMLButtonElement} pressed */

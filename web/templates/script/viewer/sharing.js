@@ -20,9 +20,10 @@ const DAY_SECONDS = 86_400;
 
 /**
  * @param {number} id
- * @param {Promise<Blob>} picture
+ * @param {{ covered: boolean, picture: () => Promise<Blob> }} shown a `covered` picture is shown only where what is sensitive on it is
+ *   known, and painted over from the start
  */
-export async function openSharing(id, picture) {
+export async function openSharing(id, { covered, picture }) {
   let problem = "";
   /** @type {Cover[]} */
   let found = [];
@@ -31,8 +32,9 @@ export async function openSharing(id, picture) {
   } catch (error) {
     problem = sentence(error); // it was not read yet: nothing is known, and the person covers what is private
   }
+  if (covered && !found.length) throw new Error(t("sharing.showFirst"));
   const sharing = new Sharing(id, found, problem);
-  sharing.open(await picture);
+  sharing.open(await picture());
 }
 
 class Sharing {
@@ -62,7 +64,7 @@ class Sharing {
     /** @type {HTMLButtonElement} */
     const make = button(t("sharing.link"), { glyph: "link", click: () => settle(make, () => this.makeLink(days.value), (made) => this.showLink(made)) });
     /** @type {HTMLButtonElement} */
-    const copy = button(t("sharing.copy"), { glyph: "pictures", click: () => busy(copy, copyToClipboard(this.painted())) });
+    const copy = button(t("sharing.copy"), { glyph: "pictures", kind: canShareFiles() ? "" : "primary", click: () => busy(copy, copyToClipboard(this.painted())) });
     /** @type {HTMLButtonElement} */
     const save = button(t("sharing.download"), { glyph: "download", click: () => settle(save, () => this.file(), saveFile) });
     const pass = () => settle(send, async () => navigator.share({ files: [await this.file()] }), () => {});

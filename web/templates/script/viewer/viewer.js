@@ -186,10 +186,10 @@ export class Viewer {
   }
 
   showHead() {
-    const { heading, node, share, showing, content } = this.frame;
+    const { heading, node, showing, content } = this.frame;
     const name = this.title();
     this.actions.showKept();
-    for (const each of [share, ...showing]) each.disabled = this.veil.isCovered();
+    for (const each of showing) each.disabled = this.veil.isCovered();
     heading.textContent = name;
     node.ariaLabel = name;
     document.title = `${name} · Snaplore`;
