@@ -62,7 +62,7 @@ def test_an_operator_and_its_value_are_completed_by_keyboard(dashboard):
     page = dashboard.open()
     page.keyboard.press("/")
     page.keyboard.type("ap")
-    expect(options(page)).to_have_text(["app:From this app"])
+    expect(options(page)).to_have_text(["From an appapp:"])
     page.keyboard.press("ArrowDown")
     expect(options(page).first).to_have_attribute("aria-selected", "true")
     assert field(page).get_attribute("aria-activedescendant") == options(page).first.get_attribute("id")

@@ -141,11 +141,11 @@ async function suggestions(token) {
   if (name && NAMES.includes(name.toLowerCase())) return valuesOf(name.toLowerCase(), minus, value);
   if (/[:：]/.test(word) || QUOTES.test(word)) return [];
   const names = NAMES.filter((known) => known.startsWith(word.toLowerCase()));
-  const either = !minus && "or".startsWith(word.toLowerCase()) ? [{ text: "OR", label: "OR", hint: t("operators.or") }] : [];
+  const either = !minus && "or".startsWith(word.toLowerCase()) ? [{ text: "OR", label: t("operators.or"), hint: "OR" }] : [];
   return [...names.map((known) => ({
     text: `${minus}${known}:`,
-    label: `${minus}${known}:`,
-    hint: minus ? t("operators.without") : t(`operators.${known}`),
+    label: minus ? t("operators.without", { what: t(`operators.${known}`) }) : t(`operators.${known}`),
+    hint: `${minus}${known}:`,
     isName: true,
   })), ...either];
 }
@@ -180,11 +180,18 @@ async function existing(name) {
   const named = (/** @type {string[]} */ values) =>
     values.map((value) => ({ value, label: t(`operators.${value}`), hint: `${name}:${value}` }));
   if (name === "is") return named(["kept", "sensitive", "unread"]);
-  if (name === "has") return [...named(["code", "link", "date"]), { value: "amount", label: t("entity.amount"), hint: "has:amount" }];
-  if (name === "amount") return [">20", "<10", "10..50"].map((value) => ({ value, label: value }));
+  if (name === "has") {
+    return [...named(["code", "link", "date"]), { value: "amount", label: t("operators.amounts"), hint: "has:amount" }];
+  }
+  if (name === "amount") {
+    return [">20", "<10", "10..50"].map((value, at) => ({ value, label: t(`operators.amount${at}`), hint: `amount:${value}` }));
+  }
   if (name === "seller") return [];
   if (name === "type") {
-    const records = RECORD_TYPES.map((value) => ({ value: value.toLowerCase(), label: t(`records.${value}`), hint: value }));
+    const records = RECORD_TYPES.map((value) => {
+      const type = value.toLowerCase();
+      return { value: type, label: t(`records.${value}`), hint: `type:${type}` };
+    });
     return [...(await existing("category")), ...records];
   }
   if (DATES.includes(name)) return dates();
