@@ -63,7 +63,7 @@ class NoteList {
     };
     const run = () => settle(trigger, () => api.post("/api/dynamics/trigger"), triggered);
     const read = () => settle(readAll, () => api.put("/api/dynamics/read-all"), allRead);
-    const trigger = button(t("notes.trigger"), { glyph: "refresh", kind: "primary", click: run });
+    const trigger = button(t("notes.trigger"), { glyph: "refresh", click: run });
     const readAll = this.#readAll;
     readAll.addEventListener("click", read);
     const head = notesHead("notes", readAll, trigger);
@@ -126,7 +126,7 @@ class NoteList {
         chip(name, t(`dynamic.${name}`), counts[name] ?? 0),
       ),
     );
-    this.#chips.hidden = !total;
+    this.#chips.hidden = this.#chips.childElementCount < 3 && !this.category; // one category is all of them
   }
 
   /** @param {DynamicItem} note */

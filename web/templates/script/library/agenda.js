@@ -164,7 +164,7 @@ export function comingUp(place) {
 function nearCard(item, now) {
   const next = isJoined(item) && item.thread?.times.find(({ at }) => at >= item.starts_at);
   const day = formatDay(item.starts_at.slice(0, 10), now, "short");
-  const when = next ? `${day}, ${timeText(next)}` : [whenOf(item, now), term("occasion", item.kind)].join(" · ");
+  const when = next ? `${day}, ${timeText(next)}` : whenOf(item, now);
   const node = h("a.coming-card", { href: `#/photo/${item.photo_id}` });
   veilable(node, veilableOf(item), () => fill(node, leaf(item.starts_at), h("span.grow", h("strong", titleOf(item)),
     h("span.muted", when))));
@@ -366,7 +366,7 @@ function agendaRow(item, now, { open, dismiss }) {
         h(
           "p.agenda-when",
           (!times || !isNear) && h("time", { datetime: item.starts_at, text: times ? day : when }),
-          h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }),
+          item.kind !== "event" && h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }),
           several && h("span.muted", several),
         ),
         times && h("ul.list.agenda-times", times.map((moment) => h("li", h("time", { datetime: moment.at, text: timeText(moment) })))),
