@@ -19,6 +19,7 @@ import { debounced, emptyState, failedState, go, poll, replaceAddress, skeleton 
 import { t } from "../base/texts.js";
 import { chooseCaptions, hasCaptions, photoCard, tileTools } from "./tile.js";
 import { timeline } from "./timeline.js";
+import { NARROW } from "../viewer/frame.js";
 import { acceptFiles, photoEvents, uploadButton } from "../base/upload.js";
 import { openPhoto } from "../viewer/viewer.js";
 
@@ -80,7 +81,8 @@ class LibraryView {
   #shelves = h("div.library-shelves");
   /** @type {(stats: Statistics) => void} */
   #lookAhead = () => {}; // at what is coming up, at the tables, and at what is held back
-  #row = h("div.library-row", this.#chips, this.#searches, this.#shelves, this.#browse);
+  // On a phone, what can be opened comes before what can be chosen.
+  #row = h("div.library-row", NARROW.matches ? [this.#searches, this.#shelves, this.#chips] : [this.#chips, this.#searches, this.#shelves], this.#browse);
   #strip = h("div.library-strip", this.#keeping, this.#expiring, this.#news.node, this.#coming);
   #more = button("", {
     glyph: "more",
@@ -390,10 +392,10 @@ class LibraryView {
       const known = found.items.map((hit) => hit.id);
       withLater(({ related }) => related(near, { q, known, open: (id) => this.open(id), signal: request.signal }));
     }
-    const draw = () => {
-      hits = this.chosen.order === "taken" ? byDate(found.items) : found.items;
     const answers = h("ul.list.answers");
     withLater(({ searchAnswers }) => searchAnswers(answers, found.items, { q, open: (id) => this.open(id), signal: request.signal }));
+    const draw = () => {
+      hits = this.chosen.order === "taken" ? byDate(found.items) : found.items;
       const order = (/** @type {string} */ value) => {
         this.#choose({ order: value });
       };

@@ -47,7 +47,7 @@ export class TimelineLayout {
     const whole = node.clientWidth;
     // A phone has two columns with captions, and three without.
     const columns = hasCaptions ? 2 : 3;
-    const height = whole < PHONE ? (whole / columns - gap) / NARROWEST : Math.min(235, 205 + whole / 100);
+    const height = whole < PHONE ? (whole / columns - gap) / NARROWEST : Math.min(280, 160 + whole / 21);
     this.shape = { height: Math.round(height), gap, whole, caption: hasCaptions ? CAPTION_LINE : 0 };
   }
 
