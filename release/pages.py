@@ -25,6 +25,7 @@ def place(folder: Path) -> None:
         content = document.read_text(encoding="utf-8")
         (folder / _name(document.name)).write_text(_LINK.sub(_moved, content), encoding="utf-8")
     shutil.copytree(ROOT / "docs" / "pictures", folder / "pictures")
+    shutil.copy(CONFIGURATION.with_name("iframe-worker.js"), folder)
 
 
 def _name(document: str) -> str:
