@@ -1,9 +1,9 @@
 """Title and summary of a screen, as a person would write them: one short line, and one sentence.
 
 They are made of its record (`rules/templates.py`). A screen without one is named by its heading
-(`rules/headings.py`), with what it begins with where the heading alone names nothing; its summary is the
-heading with the first paragraph, the labelled values or the first entries. What is quoted is quoted as it was
-read, whole paragraphs instead of single lines, and never the status bar.
+(`rules/headings.py`), with what it begins with where the heading alone names nothing; its summary is the kind
+of screen and its heading, with the first paragraph, the labelled values or the first entries. What is quoted
+is quoted as it was read, whole paragraphs instead of single lines, and never the status bar.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
 from rules import contents, templates, wordlists, writings
-from rules.headings import first_sentence, heading, is_title, names_nothing
+from rules.headings import Heading, first_sentence, heading, is_title, names_nothing
 from rules.layout import Layout, plain, weight
 from rules.lists import entries, is_headed, notices_of
 from rules.templates import enumerated
@@ -23,6 +23,8 @@ SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a t
 SHORT = 14  # letters of a heading that says too little alone
 NAME = 40  # characters of an entry behind a heading
 VALUES = 5  # entries or values in a summary
+MOST_SAID = 3  # entries with what is below each
+MESSAGES, MESSAGE = 3, 58  # of a conversation, the newest, in a summary; characters of each
 
 _NOTIFIED = ("lock_screen", "notices")
 # The field with what is below a bar like "Messages" or "Comments".
@@ -48,11 +50,10 @@ def summary(view: View, records: Sequence[Record], named: str, category: str, la
     is_notice = view.kind in ("lock_screen", "notices", "code")
     sentence = _notified(view, language) if is_notice else ""
     if not sentence and records:
-        sentence = templates.summary(records[0], language)
-    spoken = bool(records) and records[0].type == "Conversation"
-    if not sentence or spoken or (not is_notice and _repeats(sentence, named)):
-        sentence = _facts(view, named, language, bool(sentence) and not spoken) or sentence or named
-    return templates.finished(sentence or _SENTENCES[language]["category"][category], view.app, language)
+        sentence = _spoken(view, records[0], language) or templates.summary(records[0], language)
+        if not is_notice and records[0].type != "Conversation" and _repeats(sentence, named):
+            sentence = _told(view, language) or sentence
+    return templates.finished(sentence or _facts(view, category, language), view.app, language)
 
 
 def of_code(entity: Entity, language: str) -> str:
@@ -122,21 +123,48 @@ def _first_text(layout: Layout) -> str:
     return first_sentence(worded[0], LONGEST) if worded else ""
 
 
-def _facts(view: View, title: str, language: str, sure: bool) -> str:
-    """What a screen says beside its heading: its text, its labelled values, its entries, or its other texts;
-    with `sure` only the first two.
-    """
-    layout, texts = view.layout.main, _texts(language)
-    found = heading(layout, view.kind, view.app)
-    if (view.kind == "conversation" or layout.composer) and len(messages := writings.messages(view)) >= 2:
-        return " – ".join(shortened(text, QUOTED) for text in messages[-3:])
-    running = contents.sentence(layout, found, SAID) if contents.is_running(layout) else ""
-    if running and running not in title:
-        return running
-    if len(values := contents.values(layout, view.kind)) >= 2:
-        return texts["comma"].join(values[:VALUES])
-    if sure:
+def _spoken(view: View, record: Record, language: str) -> str:
+    """The newest messages of a conversation, after with whom it is; "" of anything else."""
+    said = writings.messages(view)[-MESSAGES:] if record.type == "Conversation" else []
+    if len(said) < 2:
         return ""
+    texts = _texts(language)
+    quoted = texts["comma"].join(texts["quote"].format(shortened(text, MESSAGE)) for text in said)
+    whom = templates.worded(record, "participant", "", language)
+    return texts["chat" if whom else "chat_alone"].format(whom=whom, said=quoted)
+
+
+def _told(view: View, language: str) -> str:
+    """The text of a screen to read, or its labelled values where there are some."""
+    layout = view.layout.main
+    if contents.is_running(layout):
+        return contents.sentence(layout, heading(layout, view.kind, view.app), SAID)
+    values = contents.values(layout, view.kind)
+    return enumerated(values, language, VALUES) if len(values) >= 2 else ""
+
+
+def _facts(view: View, category: str, language: str) -> str:
+    """A sentence about a screen without a record: its kind and its heading, with what it says beside that."""
+    texts, screens = _texts(language), _SENTENCES[language]["screen"]
+    layout = view.layout.main
+    found = heading(layout, view.kind, view.app)
+    name, screen = found.text if found else "", str(screens.get(view.kind) or screens[category])
+    entered = _entered(view, found, language)
+    is_text = contents.is_running(layout) or len(entered) < 2
+    if is_text and (about := contents.sentence(layout, found, SAID)) and about not in name:
+        return texts["named"].format(title=name, entries=about) if name else about
+    named = texts["screen"].format(screen=screen, name=name) if name else screen
+    return (
+        texts["has"].format(screen=named, entries=enumerated(entered, language, VALUES)) if entered else named
+    )
+
+
+def _entered(view: View, found: Heading | None, language: str) -> list[str]:
+    """What a screen has: its labelled values, its entries, or its other texts."""
+    layout, texts = view.layout.main, _texts(language)
+    values = contents.values(layout, view.kind)
+    if len(values) >= 2:
+        return values
     named = contents.named(layout, found)
     said = [
         texts["named"].format(title=one.name, entries=shortened(one.said, QUOTED))
@@ -144,13 +172,9 @@ def _facts(view: View, title: str, language: str, sure: bool) -> str:
         if one.said
     ]
     if len(named) >= 2 and 2 * len(said) >= len(named):
-        return "; ".join(said[:3])
-    if len(named) >= 2:
-        return enumerated([shortened(one.name, QUOTED) for one in named], language, VALUES)
-    about = contents.sentence(layout, found, SAID)
-    if about and about not in title:
-        return about
-    return texts["comma"].join(values or contents.worded(layout, found)[:VALUES])
+        return said[:MOST_SAID]
+    entries = [shortened(one.name, QUOTED) for one in named]
+    return entries if len(entries) >= 2 else values or contents.worded(layout, found)
 
 
 def _notified(view: View, language: str) -> str:

@@ -276,7 +276,8 @@ BUBBLES = (
             "en",
             "chat",
             "Chat with Maya Lindqvist",
-            "Yes, from Friday to Monday. – Wonderful! I bring the games. – And I bring the coffee.",
+            "Chat with Maya Lindqvist: “Yes, from Friday to Monday.”, “Wonderful! I bring the games.”, "
+            "“And I bring the coffee.”",
         ),
         (
             (
@@ -289,7 +290,7 @@ BUBBLES = (
             "en",
             "chat",
             "Chat list: Grandpa Joe, Hiking Crew and Book Club",
-            "WhatsApp: Grandpa Joe: See you on Sunday, Hiking Crew: At the trailhead "
+            "WhatsApp: List of chats with Grandpa Joe: See you on Sunday, Hiking Crew: At the trailhead "
             "and Book Club: Chapter nine.",
         ),
         (
@@ -305,8 +306,8 @@ BUBBLES = (
             "en",
             "webpage",
             "Why tidal energy finally works",
-            "For three decades engineers promised that the sea would power whole towns. – Helen Strand "
-            "(example.com).",
+            "“Why tidal energy finally works” by Helen Strand (example.com): For three decades engineers "
+            "promised that the sea would power whole towns.",
         ),
         (
             (
@@ -319,7 +320,7 @@ BUBBLES = (
             "en",
             "other",
             "Settings: Dark theme, Language and Backup",
-            "Dark theme, Language and Backup.",
+            "Settings with Dark theme, Language and Backup.",
         ),
         (
             (
@@ -348,7 +349,8 @@ BUBBLES = (
             "en",
             "chat",
             "Chat with Founders",
-            "Let the words sing; we must all hang – Declare it, and we will defend it.",
+            "Chat with Founders: “Let the words sing; we must all hang”, "
+            "“Declare it, and we will defend it.”",
         ),
         (
             (
@@ -361,7 +363,7 @@ BUBBLES = (
             "en",
             "other",
             "Mails from Florian Meier",
-            "Florian Meier: Ideas for the team, Florian Meier: Company news and Florian Meier: "
+            "Mails from Florian Meier: Ideas for the team, Florian Meier: Company news and Florian Meier: "
             "Project updates.",
         ),
         (
@@ -700,7 +702,7 @@ def test_a_ribbon_and_the_bars_of_a_browser_are_no_title():
         size=(1600, 900),
     )  # fmt: skip
     assert page.title == "How to water a fern"
-    assert page.summary.startswith("A fern wants soil")
+    assert page.summary.startswith("How to water a fern: A fern wants soil")
 
 
 def test_a_summary_has_the_values_and_not_the_labels_of_the_interface():
@@ -726,7 +728,7 @@ def test_sentences_on_one_side_are_a_conversation_and_not_a_list_of_chats():
     )
     assert json.loads(found.raw)["kind"] == "conversation"
     assert found.title == "Chat with Maya Lindqvist"
-    assert found.summary.startswith("I would bring the book back. – And the cake")
+    assert found.summary.startswith("Chat with Maya Lindqvist: “I would bring the book back.”, “And")
 
 
 def test_a_wrapped_entry_is_one_entry():
