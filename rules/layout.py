@@ -517,7 +517,8 @@ def _without_keyboard(lines: list[Line]) -> list[Line]:
     ]
     digits = [line for line in lines if line.text.strip() in _DIGITS]
     digits = [line for line in digits if sum(abs(one.top - line.top) < line.height for one in digits) >= 6]
-    if digits:
+    # A week of a calendar has no 9 together with a 1 or a 0.
+    if {"9"} < (there := {line.text.strip() for line in digits}) and there & {"0", "1"}:
         lines = [line for line in lines if line.bottom < min(one.top for one in digits)]
     keys = [
         line

@@ -78,7 +78,8 @@ def timed(layout: Layout) -> list[Entry]:
         return []
     edge = statistics.median(_leading(row).left for row in dated)
     # Some have a word instead of the time: "Draft".
-    dated = [row for row in layout.rows if row in dated or _is_like(row, edge, layout)]
+    first = layout.rows.index(dated[0])
+    dated = [row for row in layout.rows[first:] if row in dated or _is_like(row, edge, layout)]
     pairs = []
     for row in dated:
         at = layout.rows.index(row)
@@ -228,9 +229,14 @@ def _name(view: View, draft: Draft, *, generic: bool = True) -> str:
     found = heading(view.layout, view.kind, view.app)
     entered = {id(row.first) for row in view.layout.entries}
     named = found is not None and (not found.generic or (generic and bool(found.lines)))
-    if found and named and not any(id(line) in entered for line in found.lines):
+    if found and named and _is_name(found.text) and not any(id(line) in entered for line in found.lines):
         draft.add("name", found.text, found.lines)
     return found.text if found else ""
+
+
+def _is_name(text: str) -> bool:
+    """Whether a heading names a list, and is no entry, day or value that was read as one."""
+    return not (is_day(text) or ":" in text or text.endswith((".", "…")))
 
 
 def _listed(view: View, draft: Draft, found: Sequence[Entry], second: str) -> None:
@@ -278,19 +284,24 @@ def tasks(view: View) -> Record | None:
     return draft.record("TaskList")
 
 
-def calendar(view: View) -> Record | None:
-    """A calendar: what is right above a time with a beginning and an end is an event."""
+def month(view: View) -> Record | None:
+    """A month as a table, with what its days have."""
     layout, draft = view.layout, Draft(view)
     days = days_of_month(layout)
-    if len(days) >= MONTH_DAYS and len(planned := _in_month(layout, days)) >= 2:
-        month = next(
-            (line for line in layout.lines if line.top < days[0].top and _MONTH.search(line.text)), None
-        )
-        draft.add("name", plain(month.text) if month else "", [month] if month else [])
-        draft.add("entries", [{"name": plain(line.text)[:ENTRY]} for line in planned], planned)
-        return draft.record("CalendarView")
+    if len(days) < MONTH_DAYS or len(planned := _in_month(layout, days)) < 2:
+        return None
+    named = next((line for line in layout.lines if line.top < days[0].top and _MONTH.search(line.text)), None)
+    if named is not None:
+        draft.add("name", plain(named.text), [named])
+    draft.add("entries", [{"name": plain(line.text)[:ENTRY]} for line in planned], planned)
+    return draft.record("CalendarView")
+
+
+def calendar(view: View) -> Record | None:
+    """A calendar: what is right above a time with a beginning and an end is an event."""
     if view.kind != "calendar":
         return None
+    layout, draft = view.layout, Draft(view)
     title = _name(view, draft, generic=False)
     events = [
         above

@@ -21,7 +21,7 @@ MAKERS: tuple[Maker, ...] = (
     writings.weather,
     lists.settings,
     lists.notices,
-    lists.calendar,
+    lists.month,
     travel.journey,
     bookings.lodging,
     parcels.parcel,
@@ -35,6 +35,7 @@ MAKERS: tuple[Maker, ...] = (
     money.balance,
     money.product,
     lists.tasks,
+    lists.calendar,
     writings.article,
 )
 
@@ -55,6 +56,7 @@ _ONE_OF = (
         "ParcelDelivery",
     },
     {"FlightReservation", "TrainReservation", "BusReservation", "EventReservation", "Appointment"},
+    {"CalendarView"},
 )
 
 

@@ -136,3 +136,28 @@ def test_accounts_are_listed_with_the_amounts_below_or_above_their_names():
         {"name": "Income", "amount": "€2,100.00"},
         {"name": "Expenses", "amount": "€1,650.20"},
     ]
+
+
+def test_a_month_has_what_is_in_its_cells_whatever_the_rest_of_the_screen_is_about():
+    cells = [(40 + 150 * (day % 7), 400 + 160 * (day // 7), str(day + 1), 32) for day in range(31)]
+    found = records(
+        *BAR,
+        (60, 180, "July 2026", 48),
+        *cells,
+        *((190, 450, "Dentist", 28), (640, 610, "Rent", 28), (340, 930, "Concert", 28)),
+        *((60, 1500, "€101.96", 60), (60, 1600, "Due this month", 36)),
+    )
+    assert found[0].type == "CalendarView"
+    assert found[0].get("name") == "July 2026"
+    assert [entry["name"] for entry in found[0].entries("entries")] == ["Dentist", "Rent", "Concert"]
+
+
+def test_a_list_of_chats_is_not_named_by_a_value_or_a_day():
+    (found,) = records(
+        *BAR,
+        (60, 130, "Theme: auto", 56),
+        *((180, 320, "Maya Lindqvist"), (960, 322, "09:12"), (180, 380, "See you at the harbour")),
+        *((180, 520, "Ida Berg"), (960, 522, "08:40"), (180, 580, "I thought about it")),
+        *((180, 720, "Noor"), (960, 722, "08:31"), (180, 780, "Thank you so much!")),
+    )
+    assert (found.type, found.get("name")) == ("MessageList", None)
