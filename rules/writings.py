@@ -65,6 +65,7 @@ _NAME_AND_TIME = re.compile(
     rf"|(?:{AGO}) ?[·•-] ?(.{{2,30}})",
     re.IGNORECASE,
 )
+CODED_LENGTH = 40  # characters without a space that nobody has written
 MOST_BETWEEN = 3  # blocks from a post's signature on, of which one is its text
 TITLED = 12  # letters of a post's heading
 LONGEST_NAME = 26  # letters of a name, Chinese ones counted double
@@ -83,6 +84,7 @@ _CODE = re.compile(
 )
 _BACK = ("<", "‹", "←", "〈")  # the sign before the name of the screen before
 BAR_ROWS = 4
+ASIDE = 0.65  # of the width, from where on a bar names whose account it is
 _SAID_ENDS = ("?", "!", "？", "！", "。")  # no name ends so
 _MESSAGE = 150  # letters: an error's text is short
 
@@ -141,12 +143,19 @@ def with_whom(view: View) -> tuple[str, Line | None]:
         if line.text.startswith(_BACK) and line is not bar[-1]:
             continue
         name = _whole(text, layout)
+        if line.left > ASIDE * layout.width or not _names_somebody(name):
+            continue
         if is_title(name, 1) and not names_nothing(name) and len(name) <= 40 and not ends_in_time(name):
             return _without_status(name), line
         digits = text.replace(" ", "")
         if digits.lstrip("+").isdigit() and len(digits) >= 4:
             return text, line
     return "", None
+
+
+def _names_somebody(text: str) -> bool:
+    """Whether a text may be a whole name: not two letters of a picture, not the middle of a sentence."""
+    return len(text) > 2 or any(letter.isdigit() or is_chinese(letter) for letter in text)
 
 
 def _in_bar(line: Line, layout: Layout) -> bool:
@@ -160,6 +169,8 @@ def _whole(text: str, layout: Layout) -> str:
     begun = text.rstrip(".… ")
     if begun == text or len(begun) < 3:
         return text
+    if " " in begun and begun[0].islower():
+        return ""  # a sentence
     for line in layout.lines:
         other = plain(line.text).rstrip(":：")
         if other.startswith(begun) and not other.endswith((".", "…")):
@@ -438,7 +449,8 @@ def _last(layout: Layout, said: list[Block]) -> Block:
 
 
 def _is_said(text: str, who: str) -> bool:
-    return weight(text) >= 4 and text != who and is_title(text, 4) and not _is_ago(text)
+    is_key = len(text) > CODED_LENGTH and " " not in text and text.isascii()
+    return weight(text) >= 4 and text != who and is_title(text, 4) and not _is_ago(text) and not is_key
 
 
 def _has_time(block: Block, layout: Layout, *, beside: bool = True) -> bool:
