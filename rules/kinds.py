@@ -191,7 +191,6 @@ AMOUNT_RIGHT = re.compile(
     rf"[-+−]? ?(?:{SIGN} ?{NUMBER}|{NUMBER} ?(?:€|£|元|USD|EUR|CNY)|{NUMBER}[.,]\d\d)|[-+−] ?{NUMBER}"
 )
 MONEY = re.compile(rf"{SIGN} ?\d|\d ?(?:€|£|元)")
-_AGO_ENDS = re.compile(rf"(?:^|[·•・∙@|-] ?)(?:{AGO})\W{{0,3}}$", re.IGNORECASE)
 HANDLE = re.compile(r"(?:^|[\s(])@\w[\w.]{1,40}")
 HASHTAG = re.compile(r"(?:^|\s)[#＃][^\W\d_]\w")
 _COUNTED = re.compile(
@@ -372,11 +371,6 @@ def _grids(layout: Layout) -> Evidence:
     ]
     if len(grid) >= 3 and 3 * len(grid) >= 2 * len(layout.rows) - 3:
         yield "home_screen", 3.2
-
-
-def is_ago(text: str) -> bool:
-    """Whether a text is how long ago something was, or ends in that behind a dot: "Anna · 3h"."""
-    return _AGO_ENDS.search(text[-24:]) is not None
 
 
 def days_of_month(layout: Layout) -> list[Line]:

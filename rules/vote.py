@@ -24,7 +24,7 @@ import msgspec
 from rules import kinds
 from rules.entities import CLOCK, MONTH
 from rules.kinds import Verdict
-from rules.layout import Layout, Row, is_chinese, is_clock, letters, weight
+from rules.layout import Layout, is_chinese, is_clock, letters, weight
 
 WEIGHTS = Path(__file__).with_name("vote.json")
 SCALE = 4.0  # evidence of a kind that counts as one
@@ -200,17 +200,7 @@ def _of_places(layout: Layout) -> dict[str, float]:
         "largest": _part(max(heights), 5),
         "field at the bottom": float(types and last.left < 0.3 * width and len(last.text) < 32),  # type: ignore[union-attr]
         "size of letters": _part(layout.median / min(width, height), 0.05),
-        "field for a message": float(layout.composer is not None),
-        "times between messages": float(_is_stamped(layout)),
-        "counts beside each other": _part(sum(map(_is_counted, rows)), 4),
-        "dialog": float(bool(layout.dialog)),
     }  # fmt: skip
-
-
-def _is_counted(row: Row) -> bool:
-    """Whether a row has some numbers and hardly anything else, like those below a post."""
-    counts = sum(_COUNT.fullmatch(line.text.strip()) is not None for line in row.lines)
-    return 2 <= counts <= 5
 
 
 def _of_texts(layout: Layout) -> dict[str, float]:
@@ -238,7 +228,6 @@ def _of_texts(layout: Layout) -> dict[str, float]:
         "times at the right": _part(len(layout.values(kinds.WHEN_RIGHT)), 6),
         "times alone": _part(sum(kinds.WHEN_RIGHT.fullmatch(text) is not None for text in texts), 8),
         "questions": ending(("?", "？"), 4),
-        "times ago": _part(sum(kinds.is_ago(text) for text in texts), 4),
         "exclamations": ending(("!", "！"), 4),
         "ends of sentences": ending((".", "?", "!", "。", "？", "！"), count),
         "length": _part(statistics.fmean(map(len, texts)) if texts else 0, 60),
