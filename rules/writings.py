@@ -48,8 +48,6 @@ _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
 _LONG_AGO = re.compile(r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?) ago", re.IGNORECASE)
 _BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
-_AUTHORED = re.compile(rf"((?!\d).{{2,30}}?)[ ·•]+(?:{AGO})\W{{0,3}}", re.IGNORECASE)
-_HANDLED = re.compile(r"([^@]{2,30}) ?@\w{2,30}")  # and no address of a mail
 _DATE = (
     r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
     rf"|\d{{1,2}}\.? {MONTH}\.?,? \d{{4}}|{MONTH}\.? \d{{1,2}}(?:,? \d{{4}})?)(?:[\s(].{{0,18}})?"
@@ -185,14 +183,10 @@ def post(view: View) -> Record | None:
         return None
     signed = _signed(layout)
     said = signed.said if signed else _longest(layout)
-    author = (signed.author, signed.lines[0]) if signed else _author(layout)
-    handles = sum("@" in line.text for line in layout.lines)
-    if said is None or (signed is None and weight(said.text) < POSTED and (handles >= 3 or author is None)):
+    if said is None or (signed is None and weight(said.text) < 2 * POSTED):
         return None  # a list of people or of accounts
-    if author is None and weight(said.text) < 2 * POSTED:
-        return None
-    if author and not said.text.startswith(author[0]):
-        draft.add("author", author[0], [author[1]])
+    if signed and not said.text.startswith(signed.author):
+        draft.add("author", signed.author, signed.lines[:1])
     if signed and signed.headline is not None:
         draft.add("headline", first_sentence(plain(signed.headline.text), QUOTED), signed.headline.lines)
     large = layout.heading
@@ -586,44 +580,23 @@ def _is_posted(text: str) -> bool:
     return weight(text) >= 4 and not text.startswith("@") and not _TIME_OF_POST.fullmatch(text)
 
 
-def _author(layout: Layout) -> tuple[str, Line] | None:
-    """Who wrote a post: the name before the first handle."""
-    for at, row in enumerate(layout.rows):
-        text = plain(row.first.text)
-        name = text.split(" @")[0].split(" · ")[0].split("·")[0].strip()
-        if " @" in text and weight(name) >= 3 and not name.startswith("@"):
-            return name[:40], row.first
-        if text.startswith("u/"):
-            return name.split(" ")[0], row.first
-        if (dated := _AUTHORED.fullmatch(text)) and is_title(dated[1]) and len(dated[1].split()) <= 3:
-            return _BY.sub("", dated[1]).strip(), row.first
-        if (glued := _HANDLED.fullmatch(text)) and is_title(glued[1]):
-            return glued[1].strip(), row.first
-        after = [one for one in layout.rows[at + 1 : at + 3] if not _is_ago(plain(one.first.text))][:1]
-        if weight(name) >= 3 and is_title(name) and after and plain(after[0].first.text).startswith("@"):
-            return name[:40], row.first
-    return None
-
-
 def _is_ago(text: str) -> bool:
     return WHEN_RIGHT.fullmatch(text) is not None or _LONG_AGO.fullmatch(text) is not None
 
 
 def _longest(layout: Layout) -> Block | None:
     """The first long text of the body."""
-    said = [
-        block
-        for block in layout.body
-        if weight(block.text) >= POSTED
-        and letters(block.text) > 0.6
-        and "@" not in block.text[:40]
-        and not _AUTHORED.fullmatch(plain(block.text))
-    ]
-    unaddressed = [
-        block for block in layout.body if "@" not in block.text and not _AUTHORED.fullmatch(plain(block.text))
-    ]
-    said = said or sorted(unaddressed, key=lambda block: -weight(block.text))[:1]
-    return next((block for block in said if weight(block.text) >= 10), None)
+    return next(
+        (
+            block
+            for block in layout.body
+            if weight(block.text) >= POSTED
+            and letters(block.text) > 0.6
+            and "@" not in block.text[:40]
+            and not _NAME_AND_TIME.fullmatch(plain(block.text))
+        ),
+        None,
+    )
 
 
 def _above(layout: Layout, line: Line) -> str:
