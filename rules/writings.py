@@ -41,7 +41,7 @@ LARGER = 1.3  # times the usual height: a heading, however long
 MOST_DATED = 3  # times alone in their places that the articles of a list have
 _CODED = frozenset('{}[]"_=<>|\\')  # signs of a log or a source
 CODED = 0.05  # part of these in a text
-READ = 300  # the same, of the paragraphs of a page to read
+READ = 190  # the same, of the paragraphs of a page to read
 QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
@@ -238,6 +238,7 @@ def article(view: View) -> Record | None:
     ]
     if not running or _is_list(layout):
         return None
+    running.sort(key=lambda block: block.top)
     head = _headline(layout, running[0])
     lines = head.lines if head else named.lines if named and not named.generic else ()
     if not lines:
@@ -282,7 +283,8 @@ def _headline(layout: Layout, first: Block) -> Block | None:
         and block.left < first.right
         and block.right > first.left
         and block.height > layout.median
-        and weight(block.text) >= TITLED
+        # A word in a picture is not where the text begins.
+        and (weight(block.text) >= TITLED or abs(block.left - first.left) < 2 * first.height)
         and is_title(plain(block.text))
         and not is_day(plain(block.text))
     ]
