@@ -344,8 +344,8 @@ def notices(view: View) -> Record | None:
     found = notices_of(view.layout)
     draft = Draft(view)
     title = _name(view, draft)
-    if len(found) < 2 and named:
-        found = timed(view.layout) or entries(view.layout, title)
+    if len(found) < 2 and view.kind != "lock_screen":
+        found = timed(view.layout) or (entries(view.layout, title) if named else found)
     if not found:
         return None
     listed = [{"who": one.name} | ({"what": one.said} if one.said else {}) for one in found]

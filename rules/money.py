@@ -2,13 +2,14 @@
 
 import itertools
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
 from rules.accounts import ibans
-from rules.headings import heading
-from rules.layout import Row, is_chinese, letters, plain, weight
+from rules.headings import heading, is_title
+from rules.layout import LARGE, Row, is_chinese, letters, plain, weight
 from rules.lists import ENTRY, entry_rows, name_of
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.prices import Price
@@ -223,7 +224,9 @@ def balance(view: View) -> Record | None:
         if len(entries) < 2:
             return None
     draft = Draft(view)
-    account = subject(view, lambda text: not any(text in one.name or one.name in text for one in entries))
+    account = _above(view, found[1].lines) if found is not None and is_account else None
+    if account is None:
+        account = subject(view, lambda text: not any(text in one.name or one.name in text for one in entries))
     if account is not None and account.lines[0].top < view.layout.top + 0.25 * view.layout.height:
         draft.add("name", plain(account.text), account.lines, account.text)
     elif found is not None and found[1].label:
@@ -235,6 +238,21 @@ def balance(view: View) -> Record | None:
     listed = [{"name": one.name, "amount": one.amount} for one in entries]
     draft.add("entries", listed, [line for one in entries for line in one.lines])
     return draft.record("Balance", 0.7)
+
+
+def _above(view: View, lines: Sequence[Line]) -> Value | None:
+    """What is right above an amount that is set large, at its left edge."""
+    amount = lines[0] if lines else None
+    if amount is None or amount.height < LARGE * view.layout.median:
+        return None
+    for line in view.layout.lines:
+        if (
+            0 <= amount.top - line.bottom < 2 * line.height
+            and abs(line.left - amount.left) < line.height
+            and is_title(plain(line.text))
+        ):
+            return Value(line.text, (line,), "above", "")
+    return None
 
 
 class _Held(NamedTuple):

@@ -161,3 +161,30 @@ def test_a_list_of_chats_is_not_named_by_a_value_or_a_day():
         *((180, 720, "Noor"), (960, 722, "08:31"), (180, 780, "Thank you so much!")),
     )
     assert (found.type, found.get("name")) == ("MessageList", None)
+
+
+def test_a_balance_is_named_by_what_is_above_its_large_amount_and_not_by_whose_it_is():
+    (found,) = records(
+        *BAR,
+        *((60, 130, "Hi Maya!", 56), (60, 210, "Welcome back", 36)),
+        *((60, 400, "Everyday account", 40), (60, 460, "€2,330.10", 84)),
+        *((60, 640, "Transactions", 44), (60, 760, "Bakery"), (840, 760, "-€4.20")),
+        *((60, 860, "Book shop"), (840, 860, "-€18.00"), (60, 960, "Balance"), (840, 960, "€2,330.10")),
+    )
+    assert (found.type, found.get("name")) == ("Balance", "Everyday account")
+
+
+def test_a_list_of_notifications_beside_whose_heading_a_button_is_has_its_entries():
+    (found,) = records(
+        *BAR,
+        *((60, 260, "Notifications", 64), (880, 270, "Clear all")),
+        *((220, 440, "New challenge"), (980, 444, "5m"), (220, 500, "This month we build a small boat")),
+        *((220, 700, "New event"), (980, 704, "9h"), (220, 760, "Join us this week at the harbour")),
+        *((220, 960, "Item shipped"), (980, 964, "2d"), (220, 1020, "Your mug is on its way to you")),
+    )
+    assert (found.type, found.get("name")) == ("MessageList", "Notifications")
+    assert [entry["who"] for entry in found.entries("entries")] == [
+        "New challenge",
+        "New event",
+        "Item shipped",
+    ]
