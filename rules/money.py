@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from engines.lines import Line
@@ -224,7 +223,7 @@ def balance(view: View) -> Record | None:
         if len(entries) < 2:
             return None
     draft = Draft(view)
-    account = _above(view, found[1].lines) if found is not None and is_account else None
+    account = _above(view, found[0]) if found is not None and is_account else None
     if account is None:
         account = subject(view, lambda text: not any(text in one.name or one.name in text for one in entries))
     if account is not None and account.lines[0].top < view.layout.top + 0.25 * view.layout.height:
@@ -240,18 +239,18 @@ def balance(view: View) -> Record | None:
     return draft.record("Balance", 0.7)
 
 
-def _above(view: View, lines: Sequence[Line]) -> Value | None:
-    """What is right above an amount that is set large, at its left edge."""
-    amount = lines[0] if lines else None
-    if amount is None or amount.height < LARGE * view.layout.median:
-        return None
-    for line in view.layout.lines:
-        if (
-            0 <= amount.top - line.bottom < 2 * line.height
-            and abs(line.left - amount.left) < line.height
-            and is_title(plain(line.text))
-        ):
-            return Value(line.text, (line,), "above", "")
+def _above(view: View, price: Price) -> Value | None:
+    """What is right above an amount where that is set large, at its left edge."""
+    layout = view.layout
+    for amount in [line for line in layout.lines if line.height >= LARGE * layout.median]:
+        shown = view.money.amount(amount.text)
+        for line in layout.lines if shown is not None and shown.value == price.value else ():
+            if (
+                0 <= amount.top - line.bottom < 2 * line.height
+                and abs(line.left - amount.left) < line.height
+                and is_title(plain(line.text))
+            ):
+                return Value(line.text, (line,), "above", "")
     return None
 
 

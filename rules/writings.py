@@ -63,6 +63,9 @@ _NAME_AND_TIME = re.compile(
     rf"|(?:{AGO}) ?[·•-] ?(.{{2,30}})",
     re.IGNORECASE,
 )
+_NAME_AND_HANDLE = re.compile(
+    r"([^@·•|!#]{2,30}?) @[\w.-]{2,30}(?:@[\w.-]{3,40})?(?: ?[·•].{0,30})?|(u/[\w-]{3,30})(?: ?[·•].{0,30})?"
+)
 CODED_LENGTH = 40  # characters without a space that nobody has written
 MOST_BETWEEN = 3  # blocks from a post's signature on, of which one is its text
 TITLED = 12  # letters of a post's heading
@@ -539,6 +542,8 @@ def _signature(layout: Layout, at: int) -> tuple[str, tuple[Line, ...]] | None:
     line = next((one for one in row.lines if weight(one.text) >= 1), row.first)
     text = plain(line.text)
     if (match := _NAME_AND_TIME.fullmatch(text)) and is_title(name := _BY.sub("", match[1] or match[2]), 2):
+        return name.strip(), (line,)
+    if (match := _NAME_AND_HANDLE.fullmatch(text)) and is_title(name := match[1] or match[2], 2):
         return name.strip(), (line,)
     if (
         not is_title(text, 2)

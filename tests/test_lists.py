@@ -166,8 +166,8 @@ def test_a_list_of_chats_is_not_named_by_a_value_or_a_day():
 def test_a_balance_is_named_by_what_is_above_its_large_amount_and_not_by_whose_it_is():
     (found,) = records(
         *BAR,
-        *((60, 130, "Hi Maya!", 56), (60, 210, "Welcome back", 36)),
-        *((60, 400, "Everyday account", 40), (60, 460, "€2,330.10", 84)),
+        *((60, 130, "Maya Lindqvist", 56), (60, 210, "Welcome back", 36)),
+        *((60, 460, "Everyday account", 40), (60, 510, "€2,330.10", 84)),
         *((60, 640, "Transactions", 44), (60, 760, "Bakery"), (840, 760, "-€4.20")),
         *((60, 860, "Book shop"), (840, 860, "-€18.00"), (60, 960, "Balance"), (840, 960, "€2,330.10")),
     )
@@ -188,3 +188,15 @@ def test_a_list_of_notifications_beside_whose_heading_a_button_is_has_its_entrie
         "New event",
         "Item shipped",
     ]
+
+
+def test_who_posted_something_is_the_name_before_a_handle_also_without_a_time():
+    (found,) = records(
+        *BAR,
+        (420, 130, "Home", 48),
+        *((160, 300, "Maya Lindqvist @maya@example.org"), (160, 380, "Our first harvest of pears!")),
+        *((160, 1300, "#garden #autumn", 36), (160, 1380, "12 likes · 3 comments", 36)),
+        *((160, 1500, "Noor @noor@example.org"), (160, 1580, "Good morning from the harbour")),
+    )
+    assert found.type == "SocialMediaPosting"
+    assert (found.get("author"), found.get("text")) == ("Maya Lindqvist", "Our first harvest of pears!")
