@@ -46,7 +46,6 @@ QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
-_LONG_AGO = re.compile(r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?) ago", re.IGNORECASE)
 _BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
 _DATE = (
     r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
@@ -588,7 +587,7 @@ def _is_posted(text: str) -> bool:
 
 
 def _is_ago(text: str) -> bool:
-    return WHEN_RIGHT.fullmatch(text) is not None or _LONG_AGO.fullmatch(text) is not None
+    return WHEN_RIGHT.fullmatch(text) is not None or _TIME_OF_POST.fullmatch(text) is not None
 
 
 def _longest(layout: Layout) -> Block | None:
