@@ -10,6 +10,8 @@ import { pickFolder } from "../base/folders.js";
 import { t } from "../base/texts.js";
 import { uploadButton } from "../base/upload.js";
 
+const IS_TOUCHED = matchMedia("(hover: none)"); // a phone has nowhere to drop from
+
 /**
  * The whole content of an empty library: one card to begin with, and what is less often wanted below it.
  *
@@ -19,8 +21,8 @@ export function firstSteps(keeping) {
   const folder = button(t("upload.folder"), { glyph: "folder", click: pickFolder });
   return h("section.first-steps", { "aria-labelledby": "first-title" },
     h("div.card.first-card",
-      h("div.first-drop", icon("upload"), h("h2.first-title", { id: "first-title", text: t("first.title") }),
-        h("p", t("first.lead")), h("div.row", uploadButton(), folder), h("p.hint", t("first.formats"))),
+      h("div.first-drop", icon("upload"), h("h2.first-title", { id: "first-title", text: t(IS_TOUCHED.matches ? "first.touched" : "first.title") }),
+        h("p", t(IS_TOUCHED.matches ? "first.touchedLead" : "first.lead")), h("div.row", uploadButton(), folder), h("p.hint", t("first.formats"))),
       h("section.stack.first-phone", h("h3.row", icon("device"), h("span", t("first.phone"))), connection())),
     keeping,
     h("div.first-more",

@@ -82,7 +82,7 @@ class LibraryView {
   /** @type {(stats: Statistics) => void} */
   #lookAhead = () => {}; // at what is coming up, at the tables, and at what is held back
   // On a phone, what can be opened comes before what can be chosen.
-  #row = h("div.library-row", NARROW.matches ? [this.#searches, this.#shelves, this.#chips] : [this.#chips, this.#searches, this.#shelves], this.#browse);
+  #row = h("div.library-row", NARROW.matches ? [this.#shelves, this.#chips, this.#searches] : [this.#chips, this.#searches, this.#shelves], this.#browse);
   #strip = h("div.library-strip", this.#keeping, this.#expiring, this.#news.node, this.#coming);
   #more = button("", {
     glyph: "more",
