@@ -80,6 +80,6 @@ def test_the_search_field_offers_either_of_two_words(dashboard):
     page = dashboard.open("#/library")
     page.locator("#search").fill("or")
     option = page.get_by_role("option", name="OR")
-    expect(option).to_contain_text("Either of two words")
+    expect(option).to_contain_text("One word or another")
     option.click()
     expect(page.locator("#search")).to_have_value("OR ")

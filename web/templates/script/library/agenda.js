@@ -81,6 +81,13 @@ const isJoined = ({ thread, others }) => thread !== null && (others.length > 0 |
  */
 const timeText = ({ name, at }) => [at.includes("T") && formatClock(at.slice(11)), term("recordFields", name)].filter(Boolean).join(" ");
 
+/**
+ * What kind of item it is; "event" says nothing.
+ *
+ * @param {AgendaFields} item
+ */
+const kindOf = ({ kind }) => (kind === "event" ? "" : term("occasion", kind));
+
 /** @param {AgendaFields} item */
 const veilableOf = ({ photo_id: id, sensitive }) => ({ id, sensitive });
 
@@ -164,7 +171,7 @@ export function comingUp(place) {
 function nearCard(item, now) {
   const next = isJoined(item) && item.thread?.times.find(({ at }) => at >= item.starts_at);
   const day = formatDay(item.starts_at.slice(0, 10), now, "short");
-  const when = next ? `${day}, ${timeText(next)}` : whenOf(item, now);
+  const when = next ? `${day}, ${timeText(next)}` : [whenOf(item, now), kindOf(item)].filter(Boolean).join(" · ");
   const node = h("a.coming-card", { href: `#/photo/${item.photo_id}` });
   veilable(node, veilableOf(item), () => fill(node, leaf(item.starts_at), h("span.grow", h("strong", titleOf(item)),
     h("span.muted", when))));
@@ -366,7 +373,7 @@ function agendaRow(item, now, { open, dismiss }) {
         h(
           "p.agenda-when",
           (!times || !isNear) && h("time", { datetime: item.starts_at, text: times ? day : when }),
-          item.kind !== "event" && h("span.badge", { dataset: { kind: item.kind }, text: term("occasion", item.kind) }),
+          kindOf(item) && h("span.badge", { dataset: { kind: item.kind }, text: kindOf(item) }),
           several && h("span.muted", several),
         ),
         times && h("ul.list.agenda-times", times.map((moment) => h("li", h("time", { datetime: moment.at, text: timeText(moment) })))),
