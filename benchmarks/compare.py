@@ -108,22 +108,28 @@ def main() -> None:
                 print(f"  {path}", flush=True)
             print(f"{options.size:,} photos, load {os.getloadavg()[0]:.1f}", flush=True)
             print(f"{'':28} {'this':>12} {options.commit[:12]:>12} {'ratio':>9}  (middle half)", flush=True)
-            for compared in compare(this, other, options.size, options.turns, queries):
+            pictures = sorted(options.pictures.iterdir()) if options.pictures else []
+            sent = [path.read_bytes() for path in pictures] or [material.screenshot(material.Writer(), 0)]
+            for compared in compare(this, other, options, queries, sent):
                 print(compared.row(), flush=True)
 
 
 def compare(
-    this: Service, other: Service, size: int, turns: int, queries: list[material.Query]
+    this: Service,
+    other: Service,
+    options: argparse.Namespace,
+    queries: list[material.Query],
+    pictures: list[bytes],
 ) -> Iterator[Compared]:
-    """Compare the two services, each with the same `size` photos."""
+    """Compare the two services, each with the same photos, by uploading `pictures` among other things."""
     actions: dict[str, Callable[[], bytes]] = {}
     for side, service in (("this", this), ("other", other)):
-        for what, ask in _actions(service, size, queries).items():
+        for what, ask in _actions(service, options.size, queries, pictures).items():
             actions[f"{side} {what}"] = ask
     # Each action of both sides follows upon the other's.
     pairs = {what.partition(" ")[2]: None for what in actions}
     ordered = {f"{side} {what}": actions[f"{side} {what}"] for what in pairs for side in ("this", "other")}
-    seconds = in_turns(ordered, turns, warm_up=3)
+    seconds = in_turns(ordered, options.turns, warm_up=3)
     for what in pairs:
         yield Compared.of(what, seconds[f"this {what}"], seconds[f"other {what}"])
 
@@ -210,11 +216,13 @@ def _list(client: Client) -> bytes:
     return client.get(f"/api/photos?page_size={measure.PAGE}")
 
 
-def _actions(service: Service, size: int, queries: list[material.Query]) -> dict[str, Callable[[], bytes]]:
+def _actions(
+    service: Service, size: int, queries: list[material.Query], pictures: list[bytes]
+) -> dict[str, Callable[[], bytes]]:
     """What is asked of a service, by name; both services get the same requests in the same order."""
     client, choice = service.client(), random.Random(material.SEED)
-    picture = material.screenshot(material.Writer(), 0)
-    forms = itertools.cycle([upload_form(material.unlike(picture, number)) for number in range(UPLOADS)])
+    files = zip(itertools.cycle(pictures), range(UPLOADS), strict=False)
+    forms = itertools.cycle([upload_form(material.unlike(*file)) for file in files])
     page = f"/api/photos?page_size={measure.PAGE}"
     actions = {
         "health": lambda: client.get("/api/health"),
@@ -258,6 +266,9 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--rotations", type=int, default=0, help="rotate the key of the database so many times instead"
+    )
+    parser.add_argument(
+        "--pictures", type=Path, metavar="FOLDER", help="upload the pictures in FOLDER, not a made-up one"
     )
     parser.add_argument("--folder", type=Path, help="folder for the temporary data")
     return parser.parse_args()
