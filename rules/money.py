@@ -10,6 +10,7 @@ from rules.accounts import ibans
 from rules.headings import heading, is_title
 from rules.layout import LARGE, Row, is_chinese, letters, plain, weight
 from rules.lists import ENTRY, entry_rows, name_of
+from rules.moments import Moment
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.prices import Price
 from rules.subjects import about, any_of, evidence, is_heading, mentioned, subject, words_of
@@ -363,14 +364,25 @@ def _put_day(view: View, draft: Draft, name: str) -> None:
                 day[0]._replace(clock=clock[0].clock),
                 Value(day[1].text, (*day[1].lines, *clock[1].lines), "right", ""),
             )
-    if day is None:
-        for line in view.layout.lines:
-            moment = view.moments.day(line.text)
-            if moment is not None:
-                day = moment, Value(line.text, (line,), "rest", "")
-                break
+    day = day or _day_said(view)
     if day is not None and day[0].day is not None:
         draft.add(name, day[0].begins, day[1].lines, day[1].text)
+
+
+def _day_said(view: View) -> tuple[Moment, Value] | None:
+    """The first day on the screen, one of a month before a weekday. A sentence may go on in the line
+    below.
+    """
+    found = [
+        (moment, block.lines)
+        for block in view.layout.blocks
+        if (moment := view.moments.day(block.text)) is not None
+    ]
+    if not found:
+        return None
+    moment, lines = min(found, key=lambda one: not one[0].exact)
+    own = [line for line in lines if view.moments.day(line.text) is not None] or lines
+    return moment, Value(own[0].text, tuple(own), "rest", "")
 
 
 def _largest(view: View) -> tuple[Price, Value] | None:

@@ -217,3 +217,19 @@ def test_a_value_ends_where_the_next_line_would_have_fitted():
     ]
     found = judge(Page(1080, 2340, lines), analyser="judged", language="en", taken=TAKEN).records
     assert (found[0].type, found[0].text("location")) == ("Appointment", "Riverside Dental")
+
+
+def test_the_day_of_a_purchase_goes_on_in_the_line_below():
+    said = (
+        "Thanks for your order at Harbour Deli! We charged",
+        "$20.97 to your Visa on Thursday, 12",
+        "Nov 2026, 19:55. Your order number is 1112388.",
+    )
+    lines = [
+        Line(text, 0.98, 60, 300 + 44 * at, 60 + 18 * len(text), 334 + 44 * at)
+        for at, text in enumerate(said)
+    ]
+    found = judge(Page(1080, 2340, lines), analyser="judged", language="en", taken=TAKEN)
+    (record,) = found.records
+    assert record.type == "Receipt"
+    assert record.text("date") == "2026-11-12T19:55"
