@@ -135,6 +135,7 @@ class Folders:
 def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) -> None:
     """Make the data folder of `settings` with `size` analysed photos. It stays open in this process."""
     database.open_store(settings)
+    lexicon.renew()  # as a service does at its start, which would otherwise build the index once more
     writer = material.Writer()
     with (
         mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)),
