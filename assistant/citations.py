@@ -143,7 +143,7 @@ def _of_source(source: Source, page: _Page) -> Citation | None:
         ),
         [],
     )
-    lines = lines or sorted({at for words in source.words for at in _lines_with(words, page)[:1]})
+    lines = lines or sorted({at for words in source.words for at in _lines_named(words, page)[:1]})
     return _citation(source.photo_id, source.text, lines, page)
 
 
@@ -199,6 +199,14 @@ def _lines_with(span: str, page: _Page) -> list[int]:
     if not lines and (days := _days(folded)):
         lines = [at for at, known in enumerate(page.days) if days <= known and _counts(page, at)]
     return lines[:MOST_LINES]
+
+
+def _lines_named(span: str, page: _Page) -> list[int]:
+    """The lines that the embedded model names: also those that are nothing but a word of two letters."""
+    squeezed = _squeezed(terms.fold(span).casefold())
+    return _lines_with(span, page) or [
+        at for at, line in enumerate(page.squeezed) if line == squeezed and _counts(page, at)
+    ]
 
 
 def _has(line: str, squeezed: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+import terms
 from engines.findings import Source
 from engines.records import Record, checked
 from rules import facts, questions, quotes, templates, wordlists
@@ -85,9 +86,14 @@ def answered(
 
 def _is_certain(asked: Question, one: "_Candidate") -> bool:
     """Whether a screenshot says what is asked. For a day or an amount, an answer may also say that none is
-    there.
+    there, if it is a screenshot of that thing; the entries of a list are under what they are called.
     """
-    return bool(one.value or one.quote.has_wish) or asked.wish in ("", "count", "when", "amount")
+    if one.value or one.quote.has_wish:
+        return True
+    if asked.wish in ("when", "amount") or (asked.wish == "" and questions.wants_entries(asked)):
+        things = questions.pieces(questions.things_in(asked))
+        return not things or any(questions.is_on(thing, one.said) for thing in things)
+    return asked.wish in ("", "count")
 
 
 def _source(one: "_Candidate") -> Source:
@@ -107,6 +113,7 @@ class _Candidate(NamedTuple):
     result: dict[str, Any]
     quote: quotes.Quote
     fact: facts.Fact | None
+    said: str  # all that is known of it, folded
 
     @property
     def score(self) -> float:
@@ -131,9 +138,11 @@ def _judged(asked: Question, result: dict[str, Any]) -> _Candidate:
     )
     quote = quotes.best(asked, text or _text_of(result), " ".join(about))
     fact = facts.answer(asked, records, language)
-    if fact and fact.worth < LABELLED and quote.value:
-        fact = None  # the question names the label, and no field of a record
-    return _Candidate(result, quote, fact)
+    is_elsewhere = quote.is_beside and not facts.is_about(asked, records)
+    if fact and fact.worth < LABELLED and (quote.value or is_elsewhere):
+        fact = None  # the question names the label or the line, and no field of a record
+    said = terms.fold(" ".join([*about, text or _text_of(result)])).casefold()
+    return _Candidate(result, quote, fact, said)
 
 
 def _single(asked: Question, one: _Candidate, texts: dict[str, str]) -> list[str]:
@@ -167,6 +176,8 @@ def _counted(asked: Question, answers: list[dict[str, Any]], texts: dict[str, st
     )
     if not (results := results_of(listing)) or not ((questions.wants_sum(asked) and sums) or count):
         return None
+    if not count and not all(facts.is_about(asked, records_of(result)) for result in results):
+        return None  # an entry of a list has the words, and the amount is that of the whole
     lines = [f"- {listed_name(result)}" for result in results]
     sources = [source for result in results for source in _amounts(result)]
     if (more := listing.get("total", 0) - len(lines)) > 0:
@@ -292,7 +303,7 @@ def records_of(result: dict[str, Any]) -> list[Record]:
 
 def with_value(value: str, name: str, quoted: Iterable[str], texts: dict[str, str]) -> list[str]:
     """The parts of an answer: a value if there is one, the screenshot that says so, and its lines."""
-    lines = "\n".join(f"> {line}" for line in quoted)
+    lines = "\n".join(f"> {line}" for said in quoted for line in said.splitlines())
     return list(filter(None, [value and f"**{value}**", texts["on"].format(name=name), lines]))
 
 

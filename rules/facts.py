@@ -5,6 +5,7 @@ kind that it wishes for, as the departure for "when".
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import terms
 from engines.records import TYPES, Field, Record
 from rules import questions, templates, wordlists
 from rules.questions import Question
@@ -32,6 +33,8 @@ def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | 
     """What the records of a screenshot answer; None where no field does."""
     named = questions.names_of(questions.FIELDS, asked.text)
     for record in records:
+        if entry := _of_entry(asked, record):
+            return entry
         fields = {field.name: field for field in record.fields}
         of_type = [name for name in named if name in TYPES[record.type].fields]
         # "Which gate does it leave from": the gate is asked for.
@@ -44,7 +47,8 @@ def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | 
             found = [field for field in record.fields if _is_wished(asked, record, field)]
             worth = WISHED
         for field in found:
-            if value := _worded(record, field, language):
+            value = _worded(record, field, language)
+            if value and not (asked.wish == "who" and value.casefold() in asked.text):
                 return Fact(value, field.text, worth, record.type, field.name)
     return None
 
@@ -54,9 +58,39 @@ def names(record: Record) -> str:
     return questions.TYPES.get(record.type, "").replace("|", " ").replace(",", " ")
 
 
+def is_about(asked: Question, records: Sequence[Record]) -> bool:
+    """Whether a record says one of the words of a question outside of its lists, or its type is called so."""
+    wanted = questions.pieces(asked.wanted)
+    said = " ".join(f"{_said(record)} {names(record)}" for record in records)
+    return not wanted or any(questions.is_on(word, said) for word in wanted)
+
+
 def types_in(asked: Question) -> list[str]:
     """The types of records that a question names."""
     return list(questions.names_of(questions.TYPES, asked.text))
+
+
+def _of_entry(asked: Question, record: Record) -> Fact | None:
+    """The amount of the one entry of a list that a question names, as of an item on a receipt."""
+    if asked.wish != "amount":
+        return None
+    others, wanted = _said(record), questions.pieces(asked.wanted)
+    for field in record.fields:
+        for entry in field.value if isinstance(field.value, list) else ():
+            name, amount = next(iter(entry.values())), entry.get("price") or entry.get("amount")
+            folded = terms.fold(name).casefold()
+            own = {word for word in wanted if questions.is_on(word, folded)}
+            left = wanted - own
+            is_named = any(not questions.is_on(word, others) for word in own)
+            if amount and is_named and all(questions.is_on(word, others) for word in left):
+                return Fact(amount, f"{name}\n{amount}", NAMED)
+    return None
+
+
+def _said(record: Record) -> str:
+    """What a record says outside of its lists, folded."""
+    fields = [field for field in record.fields if not isinstance(field.value, list)]
+    return terms.fold(" ".join(f"{field.text} {field.value}" for field in fields)).casefold()
 
 
 def _is_pointed_at(asked: Question, field: str) -> bool:

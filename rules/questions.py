@@ -24,6 +24,7 @@ _QUESTION_WORDS, _ACTIONS, _KINDS, _FOLLOWING = (
     wordlists.words(_TABLE[name]) for name in ("asking", "actions", "things", "following")
 )
 _OTHER = wordlists.words(_TABLE["other"])
+_CALENDAR = wordlists.words(_TABLE["weekdays"]) | figures.MONTHS.keys()
 _QUESTION_WORDS |= wordlists.words(_TABLE["sum"])
 # What people call the fields and the types of records.
 FIELDS: dict[str, str] = _TABLE["fields"]
@@ -40,13 +41,20 @@ _CHINESE_BEFORE, _CHINESE_BEHIND = _TABLE["chinese_before"], _TABLE["chinese_beh
 _CHINESE_VERBS: str = _TABLE["chinese_verbs"]
 _CHINESE_KINDS: list[str] = _TABLE["chinese_things"].split()
 _CHINESE_FOLLOWING = re.compile("^(?:那|它|他|她|这|还|然后)|(?:它|那个|这个)")
+_LATIN = re.compile(f"([A-Za-z]+)({'|'.join(_TABLE['chinese_codes'].split())})")  # BV号: the number called BV
+_WANTING = re.compile(f"({'|'.join(_TABLE['chinese_kept'].split())})|{_TABLE['chinese_between']}")
 _IS_PAID = re.compile(r"^(?:is|are|was|were|has|have) .*\bpaid\b")
 _LATER = re.compile(r"\bnext (?:week|month|year)\b|下一?个?(?:星期|礼拜|周|月)")
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 LEAST_CODE = 5  # characters of a number that names an order or a parcel
+_DIGITS = re.compile(r"\d(?:[ ()/.-]{0,2}\d)*")  # of one number, as phone numbers are written
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 _WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
+    # The first word decides: "who paid" asks for no amount.
+    ("who", re.compile(r"^\W*(?:and )?who\b", re.I)),
+    ("when", re.compile(r"^\W*(?:and )?(?:when|what (?:time|day|date))\b", re.I)),
+    ("where", re.compile(r"^\W*(?:and )?where\b", re.I)),
     ("count", re.compile(r"\bhow many (?:of my )?(?:screen ?shots?|pictures?|photos?|images?)\b|多少张|几张", re.I)),
     ("amount", re.compile(r"\bhow much\b|\b(?:price|cost|costs|amount|total|pay|paid|spend|spent)\b|多少钱|价格|金额|一共|总共|花了|费用", re.I)),
     ("long", re.compile(r"\bhow long\b|多久|多长时间", re.I)),
@@ -56,7 +64,7 @@ _WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
     ("number", re.compile(r"\bhow many\b|\b(?:number|code|phone|tracking|id)\b|多少|号码|几个|验证码|取件码|单号|电话", re.I)),
 )  # fmt: skip
 
-_DAYS = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*|today|tomorrow|yesterday|tonight|今天|明天|昨天|后天|今晚|(?:周|星期|礼拜)[一二三四五六日天]"
+_DAYS = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:days?)?|today|tomorrow|yesterday|tonight|今天|明天|昨天|后天|今晚|(?:周|星期|礼拜)[一二三四五六日天]"
 _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "when": re.compile(
         rf"\b(?:{_DAYS})\b|{_DAYS[_DAYS.index('今天') :]}|(?<!\d){CLOCK}|\b{MONTH}\b|\d{{1,2}}月|\d{{1,2}} ?(?:am|pm)\b|\b(?:19|20)\d\d\b"
@@ -64,17 +72,23 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
         re.I,
     ),
     "long": re.compile(r"\d ?(?:min|hour|h\b|day|week|month|year|分钟|小时|天|周|个月|年)", re.I),
-    "amount": re.compile(rf"{SIGN} ?{NUMBER}|{NUMBER} ?(?:€|£|¥|￥|元|块|USD|EUR|GBP|CNY|RMB|JPY)|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)"),
+    "amount": re.compile(rf"{SIGN} ?{NUMBER}|{NUMBER} ?(?:€|£|¥|￥|元|块|USD|EUR|GBP|CNY|RMB|JPY)|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)|^[-+−]\d[\d.,]*$"),
     "who": re.compile(r"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){0,3}|@\w|先生|女士|老师|(?:发件人|收件人|联系人|姓名)"),
     "where": re.compile(
         r"\b(?:street|road|avenue|lane|square|st\.|rd\.|ave|platz|stra(?:ss|ß)e|gate|terminal|platform|floor|room|seat|station|airport|hotel"
-        r"|hall|building|caf[eé]|restaurant|bar)\b|(?-i:\bat (?:the )?[A-Z]|\d{1,4} [A-Z][a-z]+)|[a-zß-ÿ](?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
+        rf"|hall|building|caf[eé]|restaurant|bar)\b|(?-i:\b(?:at|in) (?:the )?[A-Z]|\d{{1,4}} (?!{MONTH})[A-Z][a-z]+)"
+        r"|[a-zß-ÿ](?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
         re.I,
     ),
-    "number": re.compile(r"\d"),
+    "number": re.compile(r"\d+"),
 }  # fmt: skip
 
-_LABELS: dict[Wish, list[str]] = _TABLE["labels"]
+# English ones are beginnings of words.
+_LABELS: dict[Wish, re.Pattern[str]] = {
+    wish: re.compile("|".join(rf"\b{re.escape(one)}" if one.isascii() else one for one in names))
+    for wish, names in _TABLE["labels"].items()
+}
+DIGITS: dict[str, int] = _TABLE["digits"]
 _GREETINGS = wordlists.words(_TABLE["greetings"])
 _GREETINGS_CHINESE = re.compile("|".join(sorted(_TABLE["greetings_chinese"].split(), key=len, reverse=True)))
 _SAVING = wordlists.words(_TABLE["saving"])
@@ -224,8 +238,35 @@ def names_in(asked: Question) -> list[str]:
 
 
 def wants_entries(asked: Question) -> bool:
-    """Whether what a list has is asked for."""
-    return asked.wish == "" and names_one(asked.text, _TABLE["entries"], _TABLE["entries_chinese"])
+    """Whether what a list has is asked for: by its name, or as "which models"."""
+    if asked.wish:
+        return False
+    if names_one(asked.text, _TABLE["entries"], _TABLE["entries_chinese"]):
+        return True
+    words = [_plain(word) for word in _WORD.findall(asked.text)]
+    several = words[1] if words[:1] in (["which"], ["what"]) and len(words) > 1 else ""
+    return stem(several) != several and several not in _QUESTION_WORDS
+
+
+def things_in(asked: Question) -> list[str]:
+    """What a question calls the thing that it is about, as "train" or 材料."""
+    return [word for word in asked.helpful if _is_thing(word) or word in _CHINESE_FIELDS]
+
+
+def pieces(words: Sequence[str]) -> set[str]:
+    """What is looked for in texts: the stems of words, and of Chinese runs the pairs of characters by which
+    the search finds them, so that a run need not stand as a whole.
+    """
+    found = set()
+    for word in words:
+        folded = terms.fold(word).casefold()
+        found.update(terms.cut(folded) if is_chinese(folded) else [stem(folded)])
+    return found
+
+
+def is_on(word: str, text: str) -> bool:
+    """Whether a folded text has a word of the question, or another word for it."""
+    return word in text or any(other in text for other in SAME.get(word, ()))
 
 
 def names_of(table: dict[str, str], text: str) -> dict[str, int]:
@@ -329,7 +370,9 @@ def _is_thing(word: str) -> bool:
 
 def _words(question: str) -> tuple[list[str], list[str]]:
     """The words of a question that must be on a screenshot, and those that may."""
-    left = _CHINESE_QUESTION_WORDS.sub(" ", question) if is_chinese(question) else question
+    left = question
+    if is_chinese(question):
+        left = _WANTING.sub(lambda found: found[1] or " ", _CHINESE_QUESTION_WORDS.sub(" ", question))
     words: dict[str, None] = {}
     helpful: dict[str, None] = {}
     for word in _WORD.findall(left)[: 4 * MOST_WORDS]:
@@ -337,13 +380,15 @@ def _words(question: str) -> tuple[list[str], list[str]]:
             thing, kind = _parts(word)
             if thing in _CHINESE_FIELDS:
                 thing, kind = "", thing + kind
+            elif latin := _LATIN.fullmatch(thing):
+                thing, kind = latin[1], latin[2]
             words |= dict.fromkeys(filter(None, [thing]))
             helpful |= dict.fromkeys(filter(None, [kind]))
         elif _plain(word) in _QUESTION_WORDS:
             continue
         else:
             word = _POSSESSIVE.sub("", word)
-            is_helpful = _plain(word) in _ACTIONS or _is_thing(word) or _plain(word) in figures.MONTHS
+            is_helpful = _plain(word) in _ACTIONS or _is_thing(word) or _plain(word) in _CALENDAR
             is_helpful = is_helpful or bool(names_of(FIELDS, _plain(word)))
             (helpful if is_helpful else words)[word] = None
     return list(words)[:MOST_WORDS], list(helpful)[:MOST_WORDS]
@@ -378,15 +423,26 @@ def stem(word: str) -> str:
     return word
 
 
-def answers(wish: Wish, line: str) -> bool:
-    """Whether a line has something of the kind that is wished for."""
-    pattern = _ANSWERS.get(wish)
-    return pattern is not None and pattern.search(line[:300]) is not None
+def answers(asked: Question, line: str) -> bool:
+    """Whether a line has something of the kind that is wished for. A name or a number of the question itself
+    answers nothing, and a phone number has several digits.
+    """
+    pattern = _ANSWERS.get(asked.wish)
+    if pattern is None:
+        return False
+    found = pattern.finditer(line[:300])
+    if asked.wish in ("who", "number"):
+        fewest = max((DIGITS.get(name, 0) for name in names_of(FIELDS, asked.text)), default=0)
+        said = (one[0].strip(" :：").casefold() for one in found)
+        most = max((sum(map(str.isdigit, one)) for one in _DIGITS.findall(line)), default=0)
+        return most >= fewest and any(one not in asked.text for one in said)
+    return next(found, None) is not None
 
 
 def labels(wish: Wish, line: str) -> bool:
     """Whether a line, in lower case, names what is wished for, as "Departure" does a date."""
-    return any(label in line for label in _LABELS.get(wish, ()))
+    pattern = _LABELS.get(wish)
+    return pattern is not None and pattern.search(line) is not None
 
 
 def _goes_on(question: str, words: list[str]) -> bool:

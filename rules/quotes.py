@@ -2,6 +2,7 @@
 wished for, a date for "when" or a price for "how much".
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -17,10 +18,12 @@ MAX_LINE = 160  # characters of a quoted line
 ENOUGH = 0.6  # share of the words that must be on the screenshot
 # Parts of a score: the words on a line, those beside it, what is wished for near it, and a label of that.
 ON_LINE, BESIDE, WISHED, LABELLED = 0.6, 0.4, 0.5, 0.3
+BELOW = 0.9  # of a word beside: a name is more often above what belongs to it than below
 NEAR = 3  # lines: at this distance, what is wished for counts half
 ABOVE = 2  # lines: so much farther is what stands above a name than what stands below it
 MOST_ENTRIES = 12  # lines of a list under its heading
 MAX_LABEL = 24  # characters
+_UNIT = re.compile(r"\([^()]*\)$")  # behind a label
 LEAST = 0.1  # score where the words are only in what is known about a screenshot
 
 
@@ -32,6 +35,7 @@ class Quote(NamedTuple):
     has_wish: bool
     value: str = ""  # what stands behind or below the label that the question names
     answer: str = ""  # the line that has what is wished for
+    is_beside: bool = False  # that line is beside one with the words
 
 
 def best(question: Question, text: str, about: str = "") -> Quote:
@@ -39,45 +43,18 @@ def best(question: Question, text: str, about: str = "") -> Quote:
     of the words may be.
     """
     lines = [stripped for line in text.splitlines()[:MOST_LINES] if (stripped := line.strip())]
-    wanted, helpful = _pieces(question.wanted), _pieces(question.helpful)
+    wanted = questions.pieces(question.wanted)
     folded = [terms.fold(line).casefold() for line in lines]
-    present = [{word for word in wanted if _is_on(word, line)} for line in folded]
+    present = [{word for word in wanted if questions.is_on(word, line)} for line in folded]
     around = terms.fold(about).casefold()
     there = set().union(*present)
     if not wanted or not (there or around):
         return Quote(0.0, [], False)
-    there |= {piece for piece in wanted if _is_on(piece, around)}
-    # Each word by itself, since a long Chinese one has more pieces.
-    pieces = [_pieces([word]) for word in question.wanted]
+    there |= {piece for piece in wanted if questions.is_on(piece, around)}
+    pieces = [questions.pieces([word]) for word in question.wanted]
     if sum(len(of & there) >= ENOUGH * len(of) for of in pieces) < ENOUGH * len(pieces):
         return Quote(0.0, [], False)
-    also = [{word for word in helpful if word in line} for line in folded]
-    # A line that asks does not answer, nor does what is left on an account.
-    answering = [
-        at
-        for at, line in enumerate(lines)
-        if (questions.answers(question.wish, line) if question.wish else also[at])
-        and not line.endswith(("?", "？"))
-        and not (question.wish == "amount" and _is_left(question, folded, at))
-    ]
-    labelled = {at for at in answering if _has_label(question, folded, at)}
-    score, place, answer = 0.0, 0, None
-    for at in range(len(lines)):
-        if not present[at] and not also[at]:
-            continue
-        words = (len(present[at]) + 0.5 * len(also[at])) / max(1, len(wanted) + 0.5 * len(helpful))
-        beside = set().union(*present[max(0, at - 1) : at + 2])
-        of_line = ON_LINE * words + BESIDE * len(beside) / max(1, len(wanted))
-        near = max(
-            (
-                (_nearness(at, other) * (WISHED + LABELLED * (other in labelled)), -other)
-                for other in answering
-            ),
-            default=None,
-        )
-        total = of_line + (near[0] if near else 0.0)
-        if total > score:
-            score, place, answer = total, at, -near[1] if near else None
+    score, place, answer = _best_place(question, lines, present, pieces)
     if questions.wants_entries(question):
         quoted = lines[place : place + MOST_ENTRIES]
     else:
@@ -88,12 +65,47 @@ def best(question: Question, text: str, about: str = "") -> Quote:
         answer is not None,
         _labelled(question, lines, folded),
         lines[answer][:MAX_LINE] if answer is not None else "",
+        answer is not None and abs(answer - place) <= 1 and _share(present[place], pieces) >= ENOUGH,
     )
 
 
-def _is_on(word: str, line: str) -> bool:
-    """Whether a line has a word of the question, or another word for it."""
-    return word in line or any(other in line for other in questions.SAME.get(word, ()))
+def _best_place(
+    question: Question, lines: list[str], present: list[set[str]], pieces: list[set[str]]
+) -> tuple[float, int, int | None]:
+    """The score and the index of the best line with words of the question, and of the line that answers near
+    it. `present` has the pieces of words that are on each line, `pieces` those of each word.
+    """
+    folded = [terms.fold(line).casefold() for line in lines]
+    helpful = questions.pieces(question.helpful)
+    also = [{word for word in helpful if word in line} for line in folded]
+    # A line that asks does not answer, nor does what is left on an account.
+    answering = [
+        at
+        for at, line in enumerate(lines)
+        if (questions.answers(question, line) if question.wish else also[at])
+        and not line.endswith(("?", "？"))
+        and not (question.wish == "amount" and _is_left(question, folded, at))
+    ]
+    worth = {at: WISHED + LABELLED * _has_label(question, folded, at) for at in answering}
+    best: tuple[float, int, int | None] = (0.0, 0, None)
+    for at in range(len(lines)):
+        if not present[at] and not also[at]:
+            continue
+        on_line = len(pieces) * _share(present[at], pieces) + 0.5 * len(also[at])
+        above = set().union(*present[max(0, at - 1) : at + 1])
+        below = set().union(*present[at + 1 : at + 2]) - above
+        beside = _share(above, pieces) + BELOW * _share(below, pieces)
+        of_line = ON_LINE * on_line / max(1, len(pieces) + 0.5 * len(helpful)) + BESIDE * beside
+        near = max(((_nearness(at, other) * worth[other], -other) for other in answering), default=None)
+        total = of_line + (near[0] if near else 0.0)
+        if total > best[0]:
+            best = total, at, -near[1] if near else None
+    return best
+
+
+def _share(found: set[str], pieces: list[set[str]]) -> float:
+    """Which part of the words is there: each counts the same, since a long Chinese one has more pieces."""
+    return sum(len(of & found) / len(of) for of in pieces) / max(1, len(pieces))
 
 
 def _is_left(question: Question, folded: list[str], at: int) -> bool:
@@ -110,7 +122,7 @@ def _labelled(question: Question, lines: list[str], folded: list[str]) -> str:
     best, value = (False, 0), ""
     for at, line in enumerate(folded):
         label, colon, behind = line.replace("：", ":").partition(":")
-        label = label.strip()
+        label = _UNIT.sub("", label).strip()
         worth = (named.get(label, False), len(label))
         if not label or len(label) > MAX_LABEL or label not in named or worth <= best:
             continue
@@ -129,7 +141,10 @@ def _labels_of(question: Question) -> dict[str, bool]:
     found: dict[str, bool] = {}
     for word in (*question.words, *question.helpful):
         plain = terms.fold(word).casefold()
-        if plain in question.text:  # and not only in the question before
+        is_name = not names or any(plain in questions.all_names(questions.FIELDS[key]) for key in names)
+        if (
+            is_name and not plain[0].isdigit() and plain in question.text
+        ):  # and not only in the question before
             forms = [
                 plain,
                 *(form.format(plain) for form in questions.LABELS),
@@ -140,23 +155,14 @@ def _labels_of(question: Question) -> dict[str, bool]:
 
 
 def _fits(question: Question, value: str, *, is_field: bool) -> bool:
-    """Whether a value is of the kind that is wished for. Behind a word that names no field, it must be: a
-    heading is no label.
+    """Whether a value is of the kind that is wished for. Behind a word that names no field, it must be, or be
+    short and have digits: a heading is no label.
     """
     if question.wish in ("when", "number", "long") or (question.wish and not is_field):
-        return questions.answers(question.wish, value)
-    return is_field
-
-
-def _pieces(words: Sequence[str]) -> set[str]:
-    """What is looked for in lines: the stems of words, and of Chinese runs the pairs of characters by which
-    the search finds them, so that a run need not stand as a whole.
-    """
-    pieces = set()
-    for word in words:
-        folded = terms.fold(word).casefold()
-        pieces.update(terms.cut(folded) if questions.is_chinese(folded) else [questions.stem(folded)])
-    return pieces
+        return questions.answers(question, value)
+    if question.wish or questions.wants_entries(question):
+        return is_field
+    return is_field or (len(value) <= MAX_LABEL and any(map(str.isdigit, value)))
 
 
 def _nearness(at: int, other: int) -> float:

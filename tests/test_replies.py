@@ -101,6 +101,8 @@ def record(kind, fields):
     def value(given):
         if isinstance(given, tuple):
             return {"value": given[0], "currency": given[1]}
+        if isinstance(given, dict):
+            return [{"name": name, "amount": amount} for name, amount in given.items()]
         return [{"name": one} for one in given] if isinstance(given, list) else given
 
     texts = [
@@ -543,6 +545,68 @@ def test_what_comes_next_stands_first_with_the_line_that_says_so(planned):
 
 def test_all_that_is_to_come_is_a_list(planned):
     assert planned("What is coming up?")[1] == ["dentist", "rent", "choir"]
+
+
+# What has the words of questions that ask for something else.
+BESIDE = {
+    "kitty": (
+        "Hut weekend\nAll expenses\n€63.10\nBread\n€3.10\nPaid by Ana\nCake\n€40.00\nPaid by Ana\n"
+        "Lanterns\n€20.00\nPaid by Tomasz",
+        "Balance",
+        {
+            "name": "Hut weekend", "amount": ("63.10", "EUR"),
+            "entries": {"Bread": "€3.10", "Cake": "€40.00", "Lanterns": "€20.00"},
+        },
+    ),
+    "invitation": ("Harvest feast\nWe celebrate with friends\nMonstrous cakes\nJanuary 23, 2027", "", {}),
+    "offices": ("About us\nOffices are in Geneva, Nairobi\nand Vienna since 1999", "", {}),
+    "pump": ("Rivergate fuel\n1,009\nHarbour street 7, 10407 Rivergate", "", {}),
+    "tortilla": ("玉米饼\n准备\n10分钟\n烤制\n25分钟\n玉米面 400克", "", {}),
+    "forum": (
+        "Cats everywhere\nkittens@pets.example\n22.3k members\npuppies@pets.example\n12.1k members", "", {},
+    ),
+    "sums": ("Savings plan\nResult (dollars)\n303.58", "", {}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def beside(tmp_path):
+    library = Library(tmp_path / "data")
+    yield from asking(library, filed(library, BESIDE))
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "value"),
+    [
+        ("How much was the cake?", "kitty", "**€40.00**"),
+        ("How much did I spend on cake?", "kitty", "**€40.00**"),
+        ("How much was the hut weekend?", "kitty", "**€63.10**"),
+        ("Who paid for the lanterns?", "kitty", "Tomasz"),
+        ("When is the harvest feast?", "invitation", "January 23, 2027"),
+        ("玉米饼要烤制多久？", "tortilla", "25分钟"),
+        ("做玉米饼需要多少玉米面？", "tortilla", "400克"),
+        ("How many members does puppies have?", "forum", "12.1k members"),
+        ("What was the result of the savings plan?", "sums", "**303.58**"),
+    ],
+)
+def test_what_the_question_names_is_answered_and_not_what_stands_beside_it(beside, question, name, value):
+    content, cited, _ = beside(question)
+    assert cited == [name], content
+    assert value in content
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much was the train to Vienna?",
+        "What is the phone number of the Rivergate fuel station?",
+        "What is the phone number of Rivergate?",
+        "玉米饼需要哪些材料？",
+    ],
+)
+def test_what_has_a_word_of_the_question_only_is_no_answer(beside, question):
+    content, cited, _ = beside(question)
+    assert cited == [], content
 
 
 def test_the_other_parcel_is_another_one(under_way):
