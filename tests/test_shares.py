@@ -20,6 +20,7 @@ from outlets import shares
 from rules.embedded import LocalModel
 from tests.support.client import Client
 from tests.support.drawing import draw
+from tests.support.service import Service
 
 # A card's number of the networks' own tests; it passes the check digit.
 CARD = Page(
@@ -165,8 +166,9 @@ def test_only_the_digest_of_a_link_is_stored(client, shared_photo):
 
 @pytest.mark.parametrize("ending", ["ended", "expired", "trashed", "deleted", "seen", "unknown"])
 def test_a_link_that_has_ended_is_the_same_404_as_one_that_never_was(client, shared_photo, ending):
-    new = client.post(f"/api/photos/{shared_photo}/shares", json={"max_views": 1})
+    new = client.post(f"/api/photos/{shared_photo}/shares", json={"max_views": 2})
     link = path_of(new)
+    assert stranger(client).get(link).status_code == 200
     match ending:
         case "ended":
             assert client.delete(f"/api/shares/{new.json['id']}").status_code == 200
@@ -335,6 +337,32 @@ def test_nothing_else_is_reached_with_the_address_of_a_link(client, shared_photo
         assert is_black(picture, 600, 170)
     assert client.get(f"/api/photos/{shared_photo}").status_code == 200
     assert [one["id"] for one in client.get("/api/shares").json["shares"]] == [new.json["id"]]
+    assert opened(stranger(client).get(path_of(new))).size == (
+        800,
+        400,
+    )  # what was tried is a link that works
+
+
+@pytest.mark.slow
+def test_a_link_is_dead_in_every_worker_once_it_was_ended(tmp_path):
+    with Service(tmp_path, "-w", "2") as service:
+        photo_id = service.upload(draw("a picture for a friend"))["id"]
+
+        def answers():
+            """The statuses of the link, from each worker: the other one is stopped meanwhile."""
+            for other in service.workers:
+                other.suspend()
+                yield service.knock("GET", link).status_code
+                other.resume()
+
+        for how in ("ended", "deleted"):
+            path = f"/api/photos/{photo_id}/shares"
+            new = service.call("POST", path, json={"redact": "none"}).json()
+            link = "/s/" + new["url"].rpartition("/s/")[2]
+            assert list(answers()) == [200, 200]
+            gone = f"/api/shares/{new['id']}" if how == "ended" else f"/api/photos/{photo_id}"
+            assert service.call("DELETE", gone).status_code == 200
+            assert list(answers()) == [404, 404], how
 
 
 @pytest.mark.parametrize(("before", "alive"), [(0.001, True), (0.0, False), (-0.001, False)])
