@@ -46,7 +46,7 @@ EXITS = (
     ),
     Exit(
         "chat with a remote model",
-        "assistant.tools",
+        "assistant.library",
         "tools answer with the id and `TITLE`, without text, or leave it out; `assistant.transcript` leaves"
         " out earlier results and answers that rest on such a photo, `assistant.openings` memories",
     ),

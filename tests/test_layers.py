@@ -42,7 +42,8 @@ INSIDE = {
         "arguments confirmation context mcp_messages mcp_servers skills web_search",
         "conversations mcp",
         "offers openings transcript",
-        "citations recollection tools",
+        "citations library recollection",
+        "tools",
         "rounds",
         "chat",
     ),
@@ -309,7 +310,7 @@ READERS = {
         "access",  # whether others have used a device
         "agenda",
         "analysis",
-        "assistant.tools",
+        "assistant.library",
         "claims",
         "curation.originals",
         "curation.retention",
@@ -339,7 +340,7 @@ READERS = {
     "Reading": {"upkeep.check"},
     "SavedSearch": {"upkeep.export"},
     "Shown": {
-        *("assistant.tools", "meaning", "photos", "reasoner", "threads", "upkeep.archives"),
+        *("assistant.library", "meaning", "photos", "reasoner", "threads", "upkeep.archives"),
         "upkeep.export",
     },
     "Stacked": {"models"},
