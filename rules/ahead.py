@@ -58,8 +58,12 @@ def told(
         return found
     events = [one for answer in answers for one in of_tool(answer, AGENDA) if one["id"] not in left_out]
     kinds = questions.names_of(questions.PLANNED, asked.text)
-    event = next((one for one in events if one.get("kind") in kinds), None)
-    return first_planned(event, texts, asked.is_chinese) if event else None
+    is_planned = questions.agenda_period(asked.text) is not None  # and nothing else
+    of_any = is_planned and not kinds
+    event = next((one for one in events if of_any or one.get("kind") in kinds), None)
+    if event is None:
+        return Reply(texts["free"]) if is_planned else None
+    return first_planned(event, texts, asked.is_chinese)
 
 
 def progress(

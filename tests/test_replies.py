@@ -528,6 +528,7 @@ def planned(tmp_path):
         ("What is my next appointment?", "dentist"),
         ("下一个预约是什么时候？", "dentist"),
         ("What is my next deadline?", "rent"),
+        ("What's my next event?", "dentist"),
         ("What do I have tomorrow?", "dentist"),
         ("明天有什么安排？", "dentist"),
     ],
@@ -541,6 +542,13 @@ def test_what_comes_next_stands_first_with_the_line_that_says_so(planned):
     content, _, _ = planned("What's next?")
     assert re.match(r"\*\*\w{3} \d+ \w{3},? 09:20 · Dentist", content), content
     assert re.search(r"\n> Dentist appointment on .* 09:20$", content), content
+
+
+def test_where_nothing_of_a_kind_is_to_come_no_screenshot_is_quoted(planned):
+    content, cited, _ = planned("What is my next bill?")
+    assert cited == ["rent"], content  # a payment that is due
+    content, cited, _ = planned("When is my next flight?")
+    assert cited == [], content
 
 
 def test_all_that_is_to_come_is_a_list(planned):
