@@ -2,7 +2,6 @@
 
 import contextlib
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
@@ -15,15 +14,10 @@ import devices
 from buckets.s3 import Bucket
 from clock import utc_now
 from commands import past
-from commands.pace import Pace, searchable
-from errors import SnaploreError
-from jobs import application, command, kept_for, listening
-from settings import MEGABYTE, NAME, S3_ADDRESS, START, Settings
-from tls import addresses
-from upkeep import backup, check, dates, importing, libraries, offsite, progress, restore
+from jobs import application, command
+from settings import MEGABYTE, S3_ADDRESS, Settings
+from upkeep import backup, check, dates, libraries, offsite, progress, restore
 
-STOPPED = 130  # the exit code after Ctrl+C, as shells have it
-MOST_NAMED = 1_000  # failures of an import that are shown, each with its reason
 _LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
 
 
@@ -82,68 +76,7 @@ def import_folder(
         return
     if not sources:
         raise click.UsageError("Name a folder or a zip.")
-    if names or past.is_more(sources, application().settings.data_dir):
-        past.import_archives(sources, device_id, device_name, names)
-        return
-    _import_files(sources[0], device_id, device_name)
-
-
-def _import_files(folder: Path, device_id: str, device_name: str) -> None:
-    """Store every picture of a folder about which nothing else says anything."""
-    counts = {"imported": 0, "already there": 0, "ignored (not a picture)": 0, "failed": 0}
-    failures: list[str] = []
-
-    def failed(entry: importing.Entry, problem: Exception) -> None:
-        counts["failed"] += 1
-        if counts["failed"] <= MOST_NAMED:
-            failures.append(f"{entry.shown}: {importing.reason(problem)}")
-
-    own = application().settings.data_dir
-    count, is_stopped = 0, False
-    try:
-        count = sum(1 for _ in importing.files(folder, leave_out=own))
-        found = importing.files(folder, leave_out=own, failed=failed)
-        with click.progressbar(
-            found, length=count, label=f"Importing {count} files", item_show_func=Pace().shown
-        ) as bar:
-            for file in bar:
-                try:
-                    counts[importing.import_file(file, device_id, device_name)] += 1
-                except (SnaploreError, OSError) as problem:
-                    failed(file, problem)
-    except KeyboardInterrupt:  # a file that was being stored is stored whole or not at all
-        is_stopped = True
-        click.echo()
-    for failure in failures:
-        click.echo(failure, err=True)
-    if more := counts["failed"] - len(failures):
-        click.echo(f"{more} more files failed; import again to see them, once these are solved.", err=True)
-    always = ("imported", "already there")
-    click.echo(", ".join(f"{count} {what}" for what, count in counts.items() if count or what in always))
-    if is_stopped:
-        click.echo(
-            "Stopped. To go on, run the same command again: it skips what is stored already.", err=True
-        )
-        raise SystemExit(STOPPED)
-    if sys.stdout.isatty():  # elsewhere cron would mail it
-        _next_step(folder, count, stored=counts["imported"] + counts["already there"])
-    if failures:
-        raise SystemExit(1)
-
-
-def _next_step(folder: Path, files: int, *, stored: int) -> None:
-    """Tell a person what to do after an import."""
-    settings = application().settings
-    page = addresses.opened_here(listening())
-    if stored:
-        click.echo(f"{searchable().capitalize()}.")
-        click.echo(f"Next: the running service analyses them. If it is not running, start it (`{START}`).")
-        click.echo(f"{page} shows the progress; search finds each screenshot once it is analysed.")
-        click.echo(f"{NAME} keeps {kept_for(settings)}.")
-    elif files:
-        click.echo("Next: name a folder with JPEG, PNG, WebP, GIF, HEIC or AVIF pictures.")
-    else:
-        click.echo(f"{folder} has no files. Next: name the folder that your screenshots are in.")
+    past.import_archives(sources, device_id, device_name, names)
 
 
 @command(name="mend-dates")

@@ -1,7 +1,6 @@
-"""`snaplore import` of more than a folder: zips and exports of other programs, and other libraries by their
-address.
-"""
+"""`snaplore import`: folders, zips and exports of other programs, and other libraries by their address."""
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -9,35 +8,31 @@ from pathlib import Path
 
 import click
 
-from commands.pace import Pace
+from commands.pace import Pace, searchable
 from errors import SnaploreError
-from jobs import application
-from upkeep import archives, importing, libraries, takeout
+from jobs import application, kept_for, listening
+from settings import NAME, START
+from tls import addresses
+from upkeep import archives, importing, libraries
 
+STOPPED = 130  # the exit code after Ctrl+C, as shells have it
 MOST_NAMED = 1_000  # lines about what was left out or has failed
 DONE = ("imported", "already there")
-
-
-def is_more(sources: Sequence[Path], own: Path) -> bool:
-    """Whether these are more than a folder of files: several, a zip, or an export with facts about files."""
-    return (
-        len(sources) > 1
-        or sources[0].is_file()
-        or any(
-            file.name.endswith(".json") or takeout.is_table(file.name)
-            for file in importing.files(sources[0], leave_out=own)
-        )
-    )
+OTHERS = ("of another name", "left out", "failed")
 
 
 def import_archives(sources: Sequence[Path], device_id: str, device_name: str, names: Sequence[str]) -> None:
     """Store the pictures of zips and folders, which are read as one export."""
-    found = archives.Sources(sources, own=application().settings.data_dir)
     run = _Run(device_id, device_name, names)
-    label = f"Importing {found.count} files"
-    with click.progressbar(length=found.count, label=label, item_show_func=Pace().shown) as bar:
-        run.all(found.items(run.failed), lambda item: bar.update(1, item))
-    run.end()
+    count = 0
+    with run.until_stopped():
+        found = archives.Sources(sources, own=application().settings.data_dir)
+        count, label = found.count, f"Importing {found.count} files"
+        with click.progressbar(length=count, label=label, item_show_func=Pace().shown) as bar:
+            for item in found.items(run.failed):
+                run.store(item)
+                bar.update(1, item)
+    run.end(lambda stored: _next_step(sources[0], count, stored=stored))
 
 
 def import_library(
@@ -45,9 +40,25 @@ def import_library(
 ) -> None:
     """Store the pictures of a library."""
     run = _Run(*device, names)
-    with library(address, key) as opened:
-        run.all(opened.items(device[0]), lambda _item: None)
-    run.end()
+    with run.until_stopped(), library(address, key) as opened:
+        for item in opened.items(device[0]):
+            run.store(item)
+    run.end(lambda stored: None)
+
+
+def _next_step(folder: Path, files: int, *, stored: int) -> None:
+    """Tell a person what to do after an import."""
+    settings = application().settings
+    page = addresses.opened_here(listening())
+    if stored:
+        click.echo(f"{searchable().capitalize()}.")
+        click.echo(f"Next: the running service analyses them. If it is not running, start it (`{START}`).")
+        click.echo(f"{page} shows the progress; search finds each screenshot once it is analysed.")
+        click.echo(f"{NAME} keeps {kept_for(settings)}.")
+    elif files:
+        click.echo("Next: name a folder with JPEG, PNG, WebP, GIF, HEIC or AVIF pictures.")
+    else:
+        click.echo(f"{folder} has no files. Next: name the folder that your screenshots are in.")
 
 
 class _Run:
@@ -56,37 +67,42 @@ class _Run:
     def __init__(self, device_id: str, device_name: str, names: Sequence[str]):
         self._device_id, self._device_name = device_id, device_name
         self._names = [name.casefold() for name in names]
-        self._counts: dict[str, int] = dict.fromkeys(DONE, 0)
+        self._counts: dict[str, int] = dict.fromkeys((*DONE, *OTHERS), 0)
         self._lines: list[str] = []
         self._interrupted = False
 
-    def all(self, items: Iterator[archives.Item], step: Callable[[archives.Item], object]) -> None:
-        """Store every item. Ctrl+C ends it after the present one."""
+    @contextlib.contextmanager
+    def until_stopped(self) -> Iterator[None]:
+        """Ctrl+C ends it; a file that was being stored is stored whole or not at all."""
         try:
-            for item in items:
-                self._one(item)
-                step(item)
+            yield
         except KeyboardInterrupt:
             self._interrupted = True
+            click.echo()
 
     def failed(self, shown: str, problem: Exception) -> None:
         self._count("failed", f"{shown}: {importing.reason(problem)}")
 
-    def end(self) -> None:
-        """Print what was left out and why, and the counts. Exit with 1 where something failed, and with 130
-        after Ctrl+C.
+    def end(self, say_next: Callable[[int], None]) -> None:
+        """Print what was left out and why, the counts, and, to a person, what is next: `say_next` gets the
+        number of pictures that are stored now. Exit with 1 where something failed, and with 130 after Ctrl+C.
         """
         for line in self._lines:
             click.echo(line, err=True)
         shown = [f"{count} {what}" for what, count in self._counts.items() if count or what in DONE]
         click.echo(", ".join(shown))
         if self._interrupted:
-            click.echo("Stopped. Run it again to go on: what is stored is skipped.", err=True)
-            sys.exit(130)
-        if self._counts.get("failed"):
+            click.echo(
+                "Stopped. To go on, run the same command again: it skips what is stored already.", err=True
+            )
+            sys.exit(STOPPED)
+        if sys.stdout.isatty():  # elsewhere cron would mail it
+            say_next(sum(self._counts[what] for what in DONE))
+        if self._counts["failed"]:
             sys.exit(1)
 
-    def _one(self, item: archives.Item) -> None:
+    def store(self, item: archives.Item) -> None:
+        """Store one picture, or note why not."""
         name = item.shown.rpartition("/")[2].casefold()
         if self._names and not any(fnmatchcase(name, wanted) for wanted in self._names):
             self._count("of another name", "")
@@ -106,7 +122,7 @@ class _Run:
                 self._count("imported" if is_new else "already there", "")
 
     def _count(self, what: str, line: str) -> None:
-        self._counts[what] = self._counts.get(what, 0) + 1
+        self._counts[what] += 1
         if line and len(self._lines) < MOST_NAMED:
             self._lines.append(line)
         elif line and len(self._lines) == MOST_NAMED:

@@ -130,15 +130,6 @@ class Received:
         self.spool.close()
 
 
-def import_file(file: File, device_id: str, device_name: str) -> str:
-    """Store one file; returns its kind in the summary. Raises `SnaploreError`, `OSError`."""
-    received = receive(file)
-    if received is None:
-        return "ignored (not a picture)"
-    with received:
-        return "already there" if store(received, device_id, device_name).dedup else "imported"
-
-
 def receive(file: File) -> Received | None:
     """Read a file; None when it is not a picture. Raises `SnaploreError`, `OSError`."""
     spool = Spool(uploads.MAX_FILE)
