@@ -625,7 +625,7 @@ def page(
     if intent is not None:
         among = among.where("intent = ?", intent)
     total = tallies.photos({"status": status, "intent": intent})
-    ids = models.page_of(among, ("photo_id",), number, size, total)
+    ids = models.page_of(among, ("photo_id",), number, size)
     if not ids:
         return total, []
     rows = db.execute_sql(_LIST, (msgspec.json.encode(ids).decode(),)).fetchall()

@@ -456,25 +456,11 @@ class Selected(NamedTuple):
         return cast(int, db.execute_sql(sql, self.values).fetchone()[0])
 
 
-def page_of(selected: Selected, order: tuple[str, ...], number: int, size: int, total: int) -> list[int]:
-    """Page `number` (from 1) of the photos' ids in `selected`, descending by the columns `order`; `total` is
-    their number.
-
-    SQLite walks to a page row by row, so a page in the older half is read from the other end: the last page
-    costs as little as the first.
-    """
-    start = (number - 1) * size
-    if start >= total:
-        return []  # a query that matches few rows would walk far to find none
-    if start <= total // 2:
-        return _ids(selected, ", ".join(f"{column} DESC" for column in order), size, start)
-    end = min(start + size, total)
-    return _ids(selected, ", ".join(order), end - start, total - end)[::-1]
-
-
-def _ids(selected: Selected, order: str, most: int, skipped: int) -> list[int]:
-    sql = f"SELECT photo_id FROM {selected.sql} ORDER BY {order} LIMIT ? OFFSET ?"  # noqa: S608
-    return [row[0] for row in db.execute_sql(sql, (*selected.values, most, skipped)).fetchall()]
+def page_of(selected: Selected, order: tuple[str, ...], number: int, size: int) -> list[int]:
+    """Page `number` (from 1) of the photos' ids in `selected`, descending by the columns `order`."""
+    by = ", ".join(f"{column} DESC" for column in order)
+    sql = f"SELECT photo_id FROM {selected.sql} ORDER BY {by} LIMIT ? OFFSET ?"  # noqa: S608
+    return [row[0] for row in db.execute_sql(sql, (*selected.values, size, (number - 1) * size)).fetchall()]
 
 
 class Vocabulary(Model):

@@ -115,17 +115,15 @@ def ids_of_page(number: int, size: int, filters: Filters, order: Order = "upload
     by = ("taken_at", "photo_id") if taken else ("photo_id",)
     if filters.tag is not None:
         tagged = _tagged(filters, filters.tag)
-        total = tagged.total()
-        return total, models.page_of(tagged, by, number, size, total)
+        return tagged.total(), models.page_of(tagged, by, number, size)
     among = _among(filters, taken=taken)
-    total = _total(filters, among)
-    return total, models.page_of(_within(filters, among), by, number, size, total)
+    return _total(filters, among), models.page_of(_within(filters, among), by, number, size)
 
 
 def trashed_page(number: int, size: int) -> tuple[int, list[shapes.PhotoItem]]:
     """The number of photos in the trash, and one page of them, the one that was thrown away last first."""
     total = tallies.trashed()
-    ids = models.page_of(Selected("trash"), ("deleted_at", "photo_id"), number, size, total)
+    ids = models.page_of(Selected("trash"), ("deleted_at", "photo_id"), number, size)
     return total, trashed_items(ids)
 
 
@@ -610,23 +608,9 @@ def _within(filters: Filters, among: Selected) -> Selected:
 
 
 def _total(filters: Filters, among: Selected) -> int:
-    """How many photos match the filters. In a period, counts those in it or those outside of it, whichever
-    are likely to be fewer.
-    """
-    if filters.since is None and filters.until is None:
-        return _tallied(filters)
-    if not _holds_most(filters):
+    """How many photos match the filters: from the tallies, or, in a period, counted in its index."""
+    if filters.since is not None or filters.until is not None:
         return _within(filters, among).total()
-    outside = 0
-    if filters.since is not None:
-        outside += among.where("taken_at < ?", iso(filters.since)).total()
-    if filters.until is not None:
-        outside += among.where("taken_at >= ?", iso(filters.until)).total()
-    return _tallied(filters) - outside
-
-
-def _tallied(filters: Filters) -> int:
-    """How many photos match the filters without the period, from the tallies."""
     return tallies.photos(filters.values(), kept=filters.kept, stacks=filters.stacks)
 
 
@@ -634,19 +618,6 @@ def _stack(found: models.Stack | None) -> shapes.Stack | None:
     if found is None:
         return None
     return {"count": len(found.photo_ids), "photo_ids": found.photo_ids, "best": found.best}
-
-
-def _holds_most(filters: Filters) -> bool:
-    """Whether the period covers most of the time between the oldest and the newest photo, and so, probably,
-    most photos.
-    """
-    # Two statements: one with both would read the whole index.
-    oldest = Analysis.select(peewee.fn.MIN(Analysis.taken_at)).scalar()
-    newest = Analysis.select(peewee.fn.MAX(Analysis.taken_at)).scalar()
-    if oldest is None:
-        return False
-    held = min(filters.until or newest, newest) - max(filters.since or oldest, oldest)
-    return bool(held > (newest - oldest) / 2)
 
 
 def _whole(file: BinaryIO) -> BinaryIO:
