@@ -155,9 +155,10 @@ def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, n
     fields = {name: value for name, value in columns_of(found).items() if name != "visible_text"}
     is_local = row.analyser.startswith(LOCAL)
     changed = {**fields, "analyser": analyser} if is_local else {"records": fields["records"]}
-    lexicon.remove(row.photo_id)  # before the update: removing needs the text that was indexed
-    Analysis.update(**changed).where(same).execute()
-    _follow(row.photo_id, page, now=now)
+    with lexicon.changing([row.photo_id] if is_local else []):  # records are not in the index
+        Analysis.update(**changed).where(same).execute()
+    records.file([row.photo_id])
+    agenda.renew(row.photo_id, page, now=now)
 
 
 def keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
