@@ -358,18 +358,10 @@ def find_photos(query: SearchQuery) -> shapes.PhotoHits:
     is what nobody has opened (`POST /api/photos/{id}/opened`). Everything else with a colon is text.
     Without words, all photos that pass are counted, and the latest pictures come first.
     """
-    found = find(
-        query.q,
-        limit=query.limit,
-        category=query.category,
-        intent=query.intent,
-        device_id=query.device_id,
-        app=query.app,
-        since=parse_time(query.since, field="since"),
-        until=parse_time(query.until, field="until"),
-        now=utc_now(),
-    )
-    return _as_hits(found)
+    since, until = parse_time(query.since, field="since"), parse_time(query.until, field="until")
+    names = ("category", "intent", "device_id", "app")
+    among = {name: getattr(query, name) for name in names}
+    return _as_hits(find(query.q, limit=query.limit, **among, since=since, until=until, now=utc_now()))
 
 
 def _as_hits(found: Found) -> shapes.PhotoHits:

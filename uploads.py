@@ -348,7 +348,10 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
         has_device,
         inputs.moment("file_timestamp", form.file_timestamp, None),
     )
-    photo = store(_spool(file), described, now=utc_now())
+    return _shown(store(_spool(file), described, now=utc_now()))
+
+
+def _shown(photo: Stored) -> shapes.Uploaded:
     stored: shapes.Uploaded = {
         "id": photo.id,
         "filename": photo.filename,
