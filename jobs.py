@@ -34,7 +34,7 @@ from settings import MEGABYTE, Settings
 from terminal.options import Group
 from terminal.service import Login
 from tls import addresses, authority
-from upkeep import cleanup, clocks, moving, progress, rotation, schedule
+from upkeep import cleanup, clocks, moving, progress, resealing, rotation, schedule
 
 MOVING_SECONDS = 900.0  # of a clean-up, for moving originals; systemd ends a job after half an hour
 Parameters = ParamSpec("Parameters")
@@ -114,7 +114,7 @@ def kept_for(settings: Settings) -> str:
     return f"{kept}; change it on the page (Settings, Storage) or with SNAPLORE_RETENTION_DAYS"
 
 
-def sealed_in_words(sealed: rotation.SealedAnew, verb: str) -> str:
+def sealed_in_words(sealed: resealing.SealedAnew, verb: str) -> str:
     left = f", {sealed.unreadable} could not be read and are unchanged" if sealed.unreadable else ""
     return f"{sealed.done} pictures and attachments {verb}{left}"
 
@@ -292,7 +292,7 @@ def rotate_keys(force: bool, pictures: bool) -> str:
         else:
             outcomes.append(f"the database key is due on {rotation.due_at(application().settings):%Y-%m-%d}")
         if pictures:
-            outcomes.append(sealed_in_words(rotation.seal_anew(report), "resealed"))
+            outcomes.append(sealed_in_words(resealing.seal_anew(report), "resealed"))
     return ", ".join(outcomes)
 
 

@@ -17,7 +17,7 @@ from locks import ServiceLock
 from settings import MEGABYTE, NAME, START, VERSION, Settings
 from terminal.options import Group
 from tls import addresses, network
-from upkeep import progress, rotation
+from upkeep import progress, resealing, rotation
 from web import shapes
 
 keys = Group("keys", help="Show, rotate and replace the keys of the service and its data.")
@@ -93,7 +93,7 @@ def show_keys() -> None:
     """Show the age of the keys and the files they open. Fails if a file does not open."""
     store, settings, now = database.store(), application().settings, utc_now()
     with progress.bars() as report:
-        status = rotation.status(report)
+        status = resealing.status(report)
     if store.encrypted:
         made = datetime.fromtimestamp(store.master_key_path.stat().st_mtime, UTC).replace(tzinfo=None)
         click.echo(f"Master key:   {store.master_key_path}, {_age(made, now)}")
@@ -139,7 +139,7 @@ def apply_encryption() -> None:
             click.echo(f"The database is {encrypted} now. The service can be started; the pictures follow.")
         else:
             click.echo(f"The database is {encrypted} already.")
-        sealed = rotation.seal_anew(report, only_unlike=True)
+        sealed = resealing.seal_anew(report, only_unlike=True)
     click.echo(sealed_in_words(sealed, "sealed" if settings.encryption else "unsealed"))
     if sealed.unreadable:
         raise SystemExit(1)

@@ -18,7 +18,7 @@ from models import Analysis, ForgottenOriginal, Photo
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
-from upkeep import backup, check, cleanup, moving, offsite, restore, rotation
+from upkeep import backup, check, cleanup, moving, offsite, resealing, restore, rotation
 from upkeep.progress import silent
 
 
@@ -191,7 +191,7 @@ def test_sealing_anew_keeps_the_original_in_the_bucket(settings, store, client):
     moved(settings)
     path = row(old).original_path
     rotation.rotate(silent, now=utc_now())
-    assert rotation.seal_anew(silent) == rotation.SealedAnew(done=1)
+    assert resealing.seal_anew(silent) == resealing.SealedAnew(done=1)
     changed = row(old)
     assert (changed.away, changed.original_path == path) == (away.AWAY, False)
     assert not here(settings, old).exists()

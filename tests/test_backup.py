@@ -46,7 +46,7 @@ from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Clients, Service, eventually
-from upkeep import archive, backup, check, restore, rotation
+from upkeep import archive, backup, check, resealing, restore, rotation
 from upkeep.progress import silent
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
@@ -762,7 +762,7 @@ def test_keys_that_are_rotated_during_a_backup_leave_it_complete(here, other, tm
             with pytest.raises(Unavailable, match="A backup is being made"):
                 rotation.rotate(silent, now=utc_now())
             rotation.change_master_key(crypto.new_key())  # this also increases the generation
-            assert rotation.seal_anew(silent).done == 2
+            assert resealing.seal_anew(silent).done == 2
 
     database.open_store(here)
     made = backup.make(tmp_path / "backup.tar", turning, now=utc_now(), with_master_key=True)

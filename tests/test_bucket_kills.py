@@ -29,7 +29,7 @@ from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
 from tests.support.kills import killed
 from tests.test_backup import contents
-from upkeep import check, moving, offsite, restore, rotation
+from upkeep import check, moving, offsite, resealing, restore, rotation
 from upkeep.progress import silent
 
 KILLS = int(os.environ.get("KILLS", "24"))  # of all kinds together
@@ -208,7 +208,7 @@ def test_rotation_killed_anywhere_loses_no_original_in_the_bucket(house):
 
     def rotate():
         rotation.rotate(silent, now=utc_now())
-        rotation.seal_anew(silent)
+        resealing.seal_anew(silent)
 
     number = 0
     while killer.kills < KILLS // 3:

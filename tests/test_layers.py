@@ -117,7 +117,7 @@ INSIDE = {
     "upkeep": (
         "archive clocks demo export exported importing progress rollback schedule takeout",
         "archives backup dates moving orphans watching",
-        "check cleanup libraries offsite rotation",
+        "check cleanup libraries offsite resealing rotation",
         "amounts restore",
     ),
     "web": (
@@ -301,7 +301,7 @@ READERS = {
         "upkeep.cleanup",
         "upkeep.export",
         "upkeep.orphans",
-        "upkeep.rotation",
+        "upkeep.resealing",
     },
     "OwnWords": {"photos"},  # of those in the trash
     "Photo": {
@@ -333,7 +333,7 @@ READERS = {
             "moving",
             "orphans",
             "restore",
-            "rotation",
+            "resealing",
         )
     },
     "PushDevice": {"devices"},

@@ -15,7 +15,7 @@ from errors import Conflict
 from models import Discarded, Photo
 from tests.support.drawing import draw
 from tests.test_rollback import start
-from upkeep import cleanup, orphans, rotation
+from upkeep import cleanup, orphans, resealing, rotation
 from upkeep.progress import silent
 
 DAY = timedelta(days=1)
@@ -142,14 +142,14 @@ def test_after_a_killed_resealing_clean_up_goes_on_by_itself(client, settings, l
 
     rotation.rotate(silent, now=utc_now())
     with monkeypatch.context() as patched:
-        patched.setattr(rotation, "_remove", killed)
+        patched.setattr(resealing, "_remove", killed)
         with pytest.raises(KeyboardInterrupt):
-            rotation.seal_anew(silent)
+            resealing.seal_anew(silent)
     assert len(stored(settings)) == 16, "each file is there twice"
     cleaned = cleanup.clean(settings, now=utc_now())
     assert (cleaned.orphans, cleaned.aside) == (8, 0)
     assert all(client.get(f"/api/photos/{number}/image").status_code == 200 for number in library)
-    assert rotation.seal_anew(silent).done == 0
+    assert resealing.seal_anew(silent).done == 0
 
 
 # ----------------------------------------------------------------------------------------------- the clock

@@ -37,7 +37,7 @@ from tests.support import kills
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually
-from upkeep import archive, check, rotation
+from upkeep import archive, check, resealing, rotation
 from upkeep.progress import silent
 
 SWITCH_KILLS = 25  # in each direction
@@ -535,7 +535,7 @@ def test_pictures_are_resealed_under_new_keys_and_names(client, settings):
         old_keys = {key for row in Photo.select(Photo.file_key, Photo.thumbnail_key).tuples() for key in row}
     before = paths_of(settings)
     rotate()
-    sealed = rotation.seal_anew(silent)
+    sealed = resealing.seal_anew(silent)
 
     assert (sealed.done, sealed.unreadable) == (4, 0)
     after = paths_of(settings)
@@ -546,15 +546,15 @@ def test_pictures_are_resealed_under_new_keys_and_names(client, settings):
         assert len(keys) == 6
         assert not keys & old_keys
     holds(client, pictures)
-    assert rotation.status(silent) == rotation.Status({2: 7}, [])
-    assert rotation.seal_anew(silent).done == 0
+    assert resealing.status(silent) == resealing.Status({2: 7}, [])
+    assert resealing.seal_anew(silent).done == 0
     assert client.get("/api/data/keys").json["files"] == [{"generation": 2, "count": 3}]
 
 
 def test_resealing_continues_where_it_was_killed(client, settings, monkeypatch):
     pictures = filled(client)
     rotate()
-    sealed = rotation._sealed
+    sealed = resealing._sealed
     calls = iter(range(100))
 
     def dying(source, target):
@@ -562,19 +562,19 @@ def test_resealing_continues_where_it_was_killed(client, settings, monkeypatch):
             raise KeyboardInterrupt
         return sealed(source, target)
 
-    monkeypatch.setattr(rotation, "_sealed", dying)
+    monkeypatch.setattr(resealing, "_sealed", dying)
     with pytest.raises(KeyboardInterrupt):
-        rotation.seal_anew(silent)
+        resealing.seal_anew(silent)
     monkeypatch.undo()
     holds(client, pictures)
-    assert rotation.seal_anew(silent).done == 3
+    assert resealing.seal_anew(silent).done == 3
     holds(client, pictures)
 
 
 def test_a_photo_that_is_deleted_while_it_is_resealed_stays_deleted(client, settings, monkeypatch):
     pictures = filled(client)
     rotate()
-    sealed = rotation._sealed
+    sealed = resealing._sealed
 
     def deleting(source, target):
         if 1 in pictures:
@@ -582,8 +582,8 @@ def test_a_photo_that_is_deleted_while_it_is_resealed_stays_deleted(client, sett
             assert client.delete("/api/photos/1").status_code == 200
         return sealed(source, target)
 
-    monkeypatch.setattr(rotation, "_sealed", deleting)
-    rotation.seal_anew(silent)
+    monkeypatch.setattr(resealing, "_sealed", deleting)
+    resealing.seal_anew(silent)
     assert len(paths_of(settings)) == 5
     holds(client, pictures)
 
@@ -700,9 +700,9 @@ def test_a_killed_switch_can_be_run_again(client, settings, monkeypatch, on, mom
         database.close_connections()
     with monkeypatch.context() as patch:
         if moment == "before the pictures":
-            patch.setattr(rotation, "seal_anew", _interrupted)
+            patch.setattr(resealing, "seal_anew", _interrupted)
         elif moment == "before the old pictures go":
-            patch.setattr(rotation, "_remove", _interrupted)
+            patch.setattr(resealing, "_remove", _interrupted)
         else:
             rename = crypto.durable_rename
             cut = {"before the ring": "ring.1", "between its copies": "ring.2"}[moment]

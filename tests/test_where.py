@@ -74,6 +74,7 @@ TESTED = {
     "upkeep/importing.py": "test_jobs.py",
     "upkeep/moving.py": "test_away.py",
     "upkeep/offsite.py": "test_away.py",
+    "upkeep/resealing.py": "test_rotation.py",
     "vocabulary.py": "test_search.py",
     "web": "test_app.py",
     "web/examples.py": "test_openapi.py",

@@ -17,7 +17,7 @@ import analysis
 from app import create_app
 from clock import utc_now
 from settings import Settings
-from upkeep import rotation
+from upkeep import resealing, rotation
 from upkeep.progress import silent
 
 
@@ -44,7 +44,7 @@ def main(what: str, *pictures: str) -> None:
         upload()
         rotation.rotate(silent, now=utc_now())
         answered("rotation")
-        rotation.seal_anew(silent)
+        resealing.seal_anew(silent)
         answered("sealing")
         return
     for number in range(1, len(pictures) + 1):
