@@ -107,7 +107,7 @@ INSIDE = {
         "service",
         "logins showing",
         "options",
-        "managing",
+        "adding managing",
         "commands",
     ),
     "tls": (
