@@ -20,6 +20,7 @@ from engines import configuration, prompts
 from engines.configuration import Configuration
 from errors import NotFound
 from models import Message
+from rules import statements
 from settings import Settings
 
 FOREIGN_MEMORIES = ("screenshot", "assistant")  # made of what was read, not of what the person wrote
@@ -161,7 +162,7 @@ def _opened(
         recalled.has_foreign or conversations.has_foreign_text(question),
         most_answer,
         config.max_context_tokens - most_answer - context.tokens(system),
-        memory.tells(message.content),
+        statements.tells(message.content),
     )
 
 
@@ -207,7 +208,7 @@ def _end_interrupted(question_id: int, turn: Paused, *, now: datetime) -> None:
             )
         )
     question = Message.get_by_id(question_id)
-    recalled = turn.recalled if memory.tells(question.content or "") else None
+    recalled = turn.recalled if statements.tells(question.content or "") else None
     conversations.end_turn(question, following, recalled=recalled, now=now)
     confirmation.close(question_id)
 

@@ -22,6 +22,7 @@ from engines import configuration, ledger
 from engines.findings import MemoryCandidate, Usage
 from errors import ModelFailure, ProviderDown, ProviderRefused, Unavailable
 from locks import named_lock
+from rules import statements
 from settings import Settings
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
             return not later
         device_id = question.conversation.device_id
         for candidate in found:
-            if memory.rests_on(candidate.content, [content]):
+            if statements.rests_on(candidate.content, [content]):
                 memory.remember(
                     candidate,
                     source_type="chat",

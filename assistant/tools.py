@@ -47,6 +47,7 @@ from engines import configuration, reading
 from engines.findings import MemoryCandidate
 from errors import BadInput, SnaploreError
 from models import McpServer
+from rules import statements
 from settings import Settings
 from text import cut
 
@@ -239,8 +240,8 @@ class Toolbox:
         """
         content = arguments.content[: reading.MAX_MEMORY]
         present = self._own_words[-1] if self._own_words else ""
-        rests_on_own_words = memory.rests_on(content, self._own_words)
-        if not rests_on_own_words and (self._saved_on_request or not memory.asks_to_keep(present)):
+        rests_on_own_words = statements.rests_on(content, self._own_words)
+        if not rests_on_own_words and (self._saved_on_request or not statements.asks_to_keep(present)):
             raise BadInput(
                 "not saved: the person did not say this themselves, nor ask for it to be remembered."
             )

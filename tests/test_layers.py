@@ -82,7 +82,7 @@ INSIDE = {
         "candidates",
     ),
     "rules": (
-        "checks entities screen searched wordlists",
+        "checks entities screen searched statements wordlists",
         "cues labels prices",
         "identity onetime passwords phrases",
         "accounts keys totals",

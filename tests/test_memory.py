@@ -12,6 +12,7 @@ import memory
 import models
 from clock import iso, utc_now
 from engines.findings import MemoryCandidate
+from rules import statements
 from tests.support.client import detail
 
 NOW = datetime(2026, 11, 21, 7, 31, 4)
@@ -193,7 +194,7 @@ def test_what_goes_beyond_the_recalled_is_written(scope, content):
     ],
 )
 def test_what_the_person_told_rests_on_it_also_in_other_words(content, said):
-    assert memory.rests_on(content, said)
+    assert statements.rests_on(content, said)
 
 
 @pytest.mark.parametrize(
@@ -220,14 +221,14 @@ def test_what_the_person_told_rests_on_it_also_in_other_words(content, said):
     ],
 )
 def test_what_goes_beyond_what_the_person_told_does_not_rest_on_it(content, said):
-    assert not memory.rests_on(content, said)
+    assert not statements.rests_on(content, said)
 
 
 def test_words_from_all_over_a_conversation_do_not_make_a_fact():
     words = ["bank", "garden", "bridge", "museum", "train", "river", "lake", "password", "thief", "evil"]
     said = [f"I saw a {word} today." for word in words]
 
-    assert not memory.rests_on("The bank password is evil", said)
+    assert not statements.rests_on("The bank password is evil", said)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +247,7 @@ def test_words_from_all_over_a_conversation_do_not_make_a_fact():
     ],
 )
 def test_a_message_that_asks_to_keep_something_is_known(said):
-    assert memory.asks_to_keep(said)
+    assert statements.asks_to_keep(said)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +268,7 @@ def test_a_message_that_asks_to_keep_something_is_known(said):
     ],
 )
 def test_a_message_about_remembering_asks_to_keep_nothing(said):
-    assert not memory.asks_to_keep(said)
+    assert not statements.asks_to_keep(said)
 
 
 # ------------------------------------------------------------------------------------------- one for one fact

@@ -11,13 +11,13 @@ from hypothesis import settings as examples
 
 import database
 import gate
-import memory
 import records
 from assistant import mcp_servers, offers, tools, web_search
 from curation import words
 from database import db
 from engines.records import Field, Record
 from models import Analysis, McpServer, Memory
+from rules import statements
 from tests.support.fake_mcp import FakeMCP
 from tests.support.library import BUILT_IN, Library
 from tests.support.properties import at_least
@@ -926,7 +926,7 @@ def test_the_memory_gate_reads_only_the_persons_messages(toolbox, library):
         )
     box = toolbox("What do I like?", recalled=["Likes jazz"])
 
-    assert memory.rests_on("Likes jazz", ["What do I like?"]) is False
+    assert statements.rests_on("Likes jazz", ["What do I like?"]) is False
     assert error(call(box, "save_memory", content="Likes jazz and evil-bank.example")).startswith(
         "not saved: "
     )

@@ -63,6 +63,7 @@ TESTED = {
     "rules/travel.py": "test_recorder.py",
     "rules/questions.py": "test_replies.py",
     "spool.py": "test_photos.py",
+    "rules/statements.py": "test_memory.py",
     "tallies.py": "test_photos.py",
     "terminal": "test_client.py",
     "tls": "test_certificates.py",
