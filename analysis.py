@@ -31,6 +31,7 @@ import llm
 import loops
 import models
 import photos
+import pictures
 import readings
 import records
 import results
@@ -354,6 +355,9 @@ class Worker:
             return None
         if config.provider == configuration.LOCAL:
             prepared = None  # the embedded model reads the original
+            if (same := self._read_before(claim.photo_id, picture)) is not None:
+                reader = llm.reader(self._settings)
+                return _Outcome(claim, _judge_here(reader, same, picture, name, taken), reader.identity)
         return _Outcome(claim, _ask(model, prepared or picture, name, text, taken), model.identity)
 
     def _read_first(self, claim: Claim, picture: BinaryIO) -> tuple[Page, str] | None:
@@ -362,8 +366,9 @@ class Worker:
         """
         read = None
         if self._reads_left(claim):
+            read = self._read_before(claim.photo_id, picture)
             with contextlib.suppress(Unavailable):
-                read = self._read(claim.photo_id, picture, patience=READ_PATIENCE)
+                read = read or self._read(claim.photo_id, picture, patience=READ_PATIENCE)
         if read is not None:
             with database.scope(), db.atomic():
                 if claims.is_current(claim):
@@ -412,12 +417,38 @@ class Worker:
         if left:
             log.info("%d photos are still to be read in the background", left)
         with picture:
-            read = self._read(photo_id, picture, patience=0)
+            read = self._read_before(photo_id, picture) or self._read(photo_id, picture, patience=0)
         if read is None:
             return time.monotonic() >= self._reads_again_at
         with database.scope(), db.atomic():
             results.keep_and_index(photo_id, *read, now=self._clock())
         return True
+
+    def _read_before(self, photo_id: int, picture: BinaryIO) -> tuple[Page, str] | None:
+        """What the same OCR model has read on another photo with exactly the same pixels, which is another
+        file of the same screenshot, and the engine. None when there is none, or when a person asks for a new
+        result. A few other pixels may be another word, so nothing less than all of them counts.
+        """
+        with database.scope():
+            photo = Photo.get_or_none(Photo.id == photo_id)
+            asked = Analysis.select(Analysis.fresh).where(Analysis.photo == photo_id).scalar()
+            if photo is None or asked:
+                return None
+            alike = readings.of_same_look(photo, reader=self._settings.ocr_model)
+        for other in alike:
+            is_same = False
+            # The other one may be lost, damaged, deleted just now, or in the bucket: then this one is read.
+            with contextlib.suppress(SnaploreError, OSError):
+                with database.scope():
+                    opened = photos.open_original(other)
+                with opened:
+                    is_same = pictures.are_same(picture, opened)
+            picture.seek(0)
+            if is_same:
+                log.info("photo %d has the pixels of photo %d, which was read", photo_id, other.id)
+                with database.scope():
+                    return readings.page_of(other.id)
+        return None
 
     def _read(self, photo_id: int, picture: BinaryIO, *, patience: float) -> tuple[Page, str] | None:
         """The text of a picture and the engine that has read it; None when it cannot be read, or not now.

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple
 
-from PIL import Image, ImageDraw, ImageFile, ImageFont, UnidentifiedImageError
+from PIL import Image, ImageChops, ImageDraw, ImageFile, ImageFont, UnidentifiedImageError
 
 import heif
 from errors import Unavailable, UnsupportedImage
@@ -207,6 +207,14 @@ def decode(picture: BinaryIO, *, patience: float | None = LARGE_PATIENCE) -> Ima
         # Flattened at once, a picture with transparency would take four times its memory, and not twice.
         flat = image if image.mode == "RGB" and not image.has_transparency_data else _in_strips(image, 1)
         return _upright(image, flat)
+
+
+def are_same(first: BinaryIO, second: BinaryIO) -> bool:
+    """Whether two pictures are the same, pixel by pixel, as text recognition sees them: `decode` of both is
+    equal, whatever their formats and metadata. Raises as `examine` does.
+    """
+    one, other = decode(first), decode(second)
+    return one.size == other.size and ImageChops.difference(one, other).getbbox() is None
 
 
 def as_jpeg(picture: BinaryIO) -> bytes:

@@ -17,6 +17,7 @@ import peewee
 from flask import Blueprint
 
 import models
+import pictures
 import terms
 from database import db
 from engines import packing
@@ -28,6 +29,7 @@ from web import inputs, shapes
 
 log = logging.getLogger(__name__)
 
+MOST_COMPARED = 2  # photos that look like one, whose pixels are compared: two decodings each
 MAX_MERGED = 100_000  # characters of text that is searched, in all
 
 
@@ -82,6 +84,19 @@ def copy(from_photo_id: int, to_photo_id: int) -> bool:
         return False
     Reading.insert(**found.__data__ | {"photo": to_photo_id}).on_conflict_replace().execute()
     return True
+
+
+def of_same_look(photo: Photo, *, reader: str) -> list[Photo]:
+    """The newest other photos that were read by `reader` and may have the same pixels as `photo`, in another
+    file: of the same size and the same perceptual hash. At most `MOST_COMPARED`, and none of a large photo,
+    as two decoded ones would take much memory.
+    """
+    if not photo.perceptual_hash or photo.width * photo.height > pictures.LARGE_PIXELS:
+        return []
+    same = (Photo.perceptual_hash == photo.perceptual_hash) & (Photo.id != photo.id)
+    same &= (Photo.width == photo.width) & (Photo.height == photo.height) & (Reading.reader == reader)
+    found = Photo.select(Photo).join(Reading, on=(Reading.photo == Photo.id)).where(same)
+    return list(found.order_by(Photo.id.desc()).limit(MOST_COMPARED))
 
 
 def forget(photo_id: int) -> None:

@@ -151,6 +151,61 @@ def test_identical_bytes_get_the_lines_of_the_first(client, worker):
     assert columns(second).reads_left == 0
 
 
+def resaved(content, *, changed=None):
+    """The same pixels in another file; with `changed`, all but one."""
+    image, out = Image.open(io.BytesIO(content)).convert("RGB"), io.BytesIO()
+    if changed:
+        image.putpixel(changed, (254, 255, 255))
+    image.save(out, "WEBP", lossless=True)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("first_is_lost", [False, True])
+def test_another_file_with_the_same_pixels_is_not_read_again_and_one_with_another_pixel_is(
+    client, settings, monkeypatch, work_queue, first_is_lost
+):
+    eyes = Eyes()
+    monkeypatch.setattr(LocalModel, "read", lambda self, *args, **options: eyes.read(*args, **options))
+    settings = dataclasses.replace(settings, ocr_model="small")
+    first = client.upload(WIDE, "Screenshot_1.png").json["id"]
+    work_queue(settings)
+    if first_is_lost:
+        with database.scope():
+            (settings.data_dir / Photo.get_by_id(first).original_path).unlink()
+    second = client.upload(resaved(WIDE), "IMG_2.webp").json["id"]
+    work_queue(settings)
+    assert eyes.calls == 1 + first_is_lost
+    assert lines(client, second) == lines(client, first) != []
+    assert found(client, "library") == [second, first]
+    assert columns(second).reads_left == 0
+
+    client.upload(resaved(WIDE, changed=(900, 500)), "IMG_3.webp")
+    work_queue(settings)
+    assert eyes.calls == 2 + first_is_lost
+    client.post(f"/api/analysis/{second}/reprocess")  # a person asks for a new result
+    work_queue(settings)
+    assert eyes.calls == 3 + first_is_lost
+
+
+def test_another_file_with_the_same_pixels_is_not_read_again_for_a_remote_model_or_later(
+    client, remote, fake_llm, eyes
+):
+    settings = dataclasses.replace(remote, read_locally=True, ocr_model="small")
+    fake_llm.answer(FINDINGS)
+    fake_llm.answer(FINDINGS)
+    first = client.upload(WIDE).json["id"]
+    with contextlib.closing(analysis.Worker(settings)) as worker:
+        assert worker.work()
+        second = client.upload(resaved(WIDE)).json["id"]
+        assert worker.work()
+        assert (eyes.calls, lines(client, second)) == (1, lines(client, first))
+        with database.scope():
+            readings.forget(second)
+        assert worker.read_older()
+    assert (eyes.calls, lines(client, second)) == (1, lines(client, first))
+    assert columns(second).reads_left == 0
+
+
 @pytest.mark.slow
 def test_the_embedded_analyser_keeps_what_it_reads_and_gives_a_title(client, work_queue):
     photo = client.upload(WIDE, "Screenshot_1.png").json["id"]

@@ -443,8 +443,10 @@ def undo_stacks():
     for table in ("stacked", "uncompared"):
         db.execute_sql(f"DROP TABLE {table}")
     db.execute_sql("ALTER TABLE analyses DROP COLUMN covered")
+    db.execute_sql("DROP INDEX photos_look")
     db.execute_sql("ALTER TABLE photos DROP COLUMN perceptual_hash")
-    db.execute_sql("DELETE FROM schema_migration WHERE name IN ('0013_stacks', '0026_tallies')")
+    later = "('0013_stacks', '0026_tallies', '0058_same_look')"
+    db.execute_sql(f"DELETE FROM schema_migration WHERE name IN {later}")
 
 
 def test_a_photo_whose_files_are_lost_is_compared_by_its_bytes_only(app, client, add, stack, reading):
