@@ -29,6 +29,7 @@ from flask import Blueprint
 from msgspec import Meta
 from werkzeug.datastructures import Headers
 
+import crypto
 import database
 from clock import to_epoch_ms, utc_now
 from database import db
@@ -248,7 +249,7 @@ def holder(authorization: str, *, now: datetime) -> Caller | None:
     if scheme.lower() != "bearer" or not given.strip().startswith(TOKEN_PREFIX):
         return None
     with database.scope():
-        token = Token.get_or_none(Token.digest == _digest(given.strip()))
+        token = Token.get_or_none(Token.digest == crypto.secret_digest(given.strip()))
         if token is None:
             return None
         if token.last_used_at is None or now - token.last_used_at >= USE_STEP:
@@ -292,7 +293,9 @@ def make_token(
         if Token.select().count() >= MOST_TOKENS:
             raise BadInput(f"name: there are {MOST_TOKENS} tokens already; revoke one first")
         described = {"name": name, "scope": scope, "device_id": device_id, "owns_device": bool(device_id)}
-        token = Token.create(**described, is_paired=is_paired, digest=_digest(secret), created_at=now)
+        token = Token.create(
+            **described, is_paired=is_paired, digest=crypto.secret_digest(secret), created_at=now
+        )
         if device_id:
             _replace_uploaders(device_id, by=token.id)
     log.info("token %d made, scope %s", token.id, scope)
@@ -393,17 +396,8 @@ def _replace_uploaders(device_id: str, *, by: int) -> None:
 
 
 def _note_use(token_id: int, now: datetime) -> None:
-    # A full or read-only disk must not keep a token from reading.
-    try:
+    with database.unless_full():
         Token.update(last_used_at=now).where(Token.id == token_id).execute()
-    except database.DATABASE_ERRORS as problem:
-        if database.known_failure(problem) is None:
-            raise
-
-
-def _digest(secret: str) -> bytes:
-    # Plain SHA-256 is enough: a token has 256 random bits, so there is nothing to guess.
-    return hashlib.sha256(secret.encode("latin-1", "replace")).digest()
 
 
 # --------------------------------------------------------------------------------------------------- pairing
@@ -423,7 +417,7 @@ def begin(
                 "Too many codes are waiting. Please come again in five minutes.", retry_after=300
             )
         described = {"name": name, "scope": scope, "device_id": device_id}
-        row = Pairing.create(digest=_digest(code), **described, expires_at=now + CODE_AGE)
+        row = Pairing.create(digest=crypto.secret_digest(code), **described, expires_at=now + CODE_AGE)
     url = f"{address}/#/pair/{code}"
     return shapes.of(row, shapes.PairingFields, code=code, url=url, qr=qr_drawn(url))
 
@@ -439,7 +433,7 @@ def redeem(code: str, device_name: str, address: str, *, clock: Callable[[], dat
         _count_redemption(_network(address), now)
     with db.atomic():
         # One statement takes the row, so that of parallel redemptions only one gets it.
-        waiting = (Pairing.digest == _digest(spelled)) & (Pairing.expires_at > now)
+        waiting = (Pairing.digest == crypto.secret_digest(spelled)) & (Pairing.expires_at > now)
         taken = list(Pairing.delete().where(waiting).returning(Pairing).execute())
         if not taken:
             raise NotAuthenticated("The code is wrong, used or older than five minutes. Ask for a new one.")

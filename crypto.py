@@ -74,6 +74,13 @@ def make_master_key(path: Path) -> bytes:
     return key
 
 
+def secret_digest(secret: str) -> bytes:
+    """The SHA-256 by which a token, or the secret of an address, is found. A secret has 256 random bits:
+    there is nothing to guess, and an index that compares digests tells nothing about one.
+    """
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
 def new_key() -> bytes:
     """32 random bytes: a master key, a database key or a file key."""
     return secrets.token_bytes(KEY_BYTES)

@@ -485,6 +485,18 @@ def known_failure(problem: BaseException | None) -> SnaploreError | None:
     return None
 
 
+@contextlib.contextmanager
+def unless_full() -> Iterator[None]:
+    """For a note in passing, like the time of a use: a full or read-only disk must not keep a program from
+    reading.
+    """
+    try:
+        yield
+    except DATABASE_ERRORS as problem:
+        if known_failure(problem) is None:
+            raise
+
+
 def difference() -> str:
     """How the database and the key ring differ in age or origin; empty when they do not. Needs a connection.
 

@@ -8,7 +8,6 @@ An answer says whether anything has changed since the last one, so that a progra
 costs little: `ETag` and `Last-Modified` are those of the content, not of the moment.
 """
 
-import contextlib
 import hashlib
 import json
 import logging
@@ -16,7 +15,7 @@ import re
 import secrets
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, NamedTuple
 
@@ -27,6 +26,7 @@ from msgspec import Meta
 
 import access
 import agenda
+import crypto
 import database
 import dynamics
 import gate
@@ -77,7 +77,12 @@ def make(
         if Feed.select().count() >= MOST_FEEDS:
             raise BadInput(f"kind: there are {MOST_FEEDS} feeds already; revoke one first")
         feed = Feed.create(
-            kind=kind, query=query, digest=_digest(secret), token=token_id, created_at=now, changed_at=now
+            kind=kind,
+            query=query,
+            digest=crypto.secret_digest(secret),
+            token=token_id,
+            created_at=now,
+            changed_at=now,
         )
     log.info("feed %d made, kind %s", feed.id, kind)
     url = f"{base}/feed/{secret}/{FILES[kind]}"
@@ -106,7 +111,7 @@ def forget_all() -> None:
 
 def at(secret: str, kind: shapes.FeedKind, *, now: datetime) -> Feed:
     """The feed with this secret, which is used now. Raises `NotFound`, with one sentence for every reason."""
-    feed = Feed.get_or_none(Feed.digest == _digest(secret))
+    feed = Feed.get_or_none(Feed.digest == crypto.secret_digest(secret))
     if feed is None or feed.kind != kind:
         raise NotFound("There is nothing at this path.")
     if feed.last_used_at is None or now - feed.last_used_at >= USE_STEP:
@@ -114,25 +119,9 @@ def at(secret: str, kind: shapes.FeedKind, *, now: datetime) -> Feed:
     return feed
 
 
-def _digest(secret: str) -> bytes:
-    # As of a token: there is nothing to guess in 256 random bits, so plain SHA-256 is enough, and an index
-    # that compares digests tells nothing about a secret.
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
-
-
 def _note(feed: Feed, **columns: datetime | bytes) -> None:
-    with _unless_full():
+    with database.unless_full():
         Feed.update(columns).where(Feed.id == feed.id).execute()
-
-
-@contextlib.contextmanager
-def _unless_full() -> Iterator[None]:
-    """A full or read-only disk must not keep a program from reading."""
-    try:
-        yield
-    except database.DATABASE_ERRORS as problem:
-        if database.known_failure(problem) is None:
-            raise
 
 
 # ------------------------------------------------------------------------------------------------ the content
@@ -251,7 +240,7 @@ def _calendar(settings: Settings, *, now: datetime) -> list[ics.Entry]:
             if now - row.cancelled_at < CANCELLED:
                 entries.append(_entry(instance, row, GONE[settings.language]))
     if changed or over:
-        with _unless_full(), db.atomic():
+        with database.unless_full(), db.atomic():
             CalendarEntry.delete().where(CalendarEntry.item.in_(over)).execute()
             for row in changed:
                 CalendarEntry.insert(row.__data__).on_conflict_replace().execute()

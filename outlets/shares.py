@@ -11,7 +11,6 @@ The rules know the characters of a line and its box, not where each character is
 little before the estimated place of the secret and goes on to the end of the line, as in the redacted index.
 """
 
-import hashlib
 import itertools
 import logging
 import secrets
@@ -25,6 +24,7 @@ from flask import Blueprint
 from msgspec import Meta
 
 import access
+import crypto
 import database
 import gate
 import models
@@ -181,7 +181,7 @@ def share(
         row = Share.create(
             photo=photo_id,
             token=token_id,
-            digest=_digest(secret),
+            digest=crypto.secret_digest(secret),
             boxes=msgspec.json.encode(boxes).decode(),
             created_at=now,
             expires_at=now + timedelta(seconds=expires_in),
@@ -221,7 +221,7 @@ def seen(secret: str, *, now: datetime) -> tuple[int, list[Covered]]:
     """
     counted = (
         Share.update(views=Share.views + 1, last_viewed_at=now)
-        .where((Share.digest == _digest(secret)) & _is_alive(now))
+        .where((Share.digest == crypto.secret_digest(secret)) & _is_alive(now))
         .returning(Share.photo, Share.boxes)
         .execute()
     )
@@ -235,10 +235,6 @@ def _is_alive(now: datetime) -> Any:
     unseen = Share.max_views.is_null() | (Share.views < Share.max_views)
     present = Share.photo.not_in(Photo.select(Photo.id).where(models.IN_TRASH))
     return (Share.expires_at > now) & unseen & present
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()
 
 
 # ----------------------------------------------------------------------------------------------------- routes
