@@ -205,18 +205,6 @@ class Bucket:
 
         return self._tried(attempt)
 
-    def read(self, name: str, *, most: int) -> bytes:
-        """The bytes of a small object. Raises as `get` does."""
-
-        def attempt() -> bytes:
-            with self._called("GET", name, deadline=ANSWER_SECONDS, most=most) as answer:
-                content = answer.read()
-            if len(content) > most:
-                raise Unreadable(f"{self.host}: an object is larger than it was.")
-            return content
-
-        return self._tried(attempt)
-
     def digest(self, name: str, *, most: int) -> str:
         """The SHA-256 of an object's bytes, which are read back from the store. Raises as `get` does."""
         return self.get(name, Nowhere(), most=most)
