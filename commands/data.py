@@ -16,7 +16,7 @@ from clock import utc_now
 from commands import past
 from jobs import application, command
 from settings import MEGABYTE, S3_ADDRESS, Settings
-from upkeep import backup, check, dates, libraries, offsite, progress, restore
+from upkeep import backup, check, dates, libraries, offsite, progress, restore, verifying
 
 _LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
 
@@ -244,18 +244,18 @@ def bring_back(
         click.echo(f"restore: {restore.discard_previous(settings) / MEGABYTE:.1f} MB freed")
         return
     with contextlib.ExitStack() as opened:
-        source: Path | restore.Snapshot | None = file
+        source: Path | verifying.Snapshot | None = file
         if address is not None:
             bucket = opened.enter_context(contextlib.closing(Bucket(address, settings)))
             if only_list:
                 click.echo("\n".join(offsite.snapshots(bucket)) or "There is no backup.")
                 return
-            source = restore.Snapshot(bucket, offsite.chosen(bucket, name))
+            source = verifying.Snapshot(bucket, offsite.chosen(bucket, name))
         _restore(settings, source, master_key_file)
 
 
 def _restore(
-    settings: Settings, source: Path | restore.Snapshot | None, master_key_file: Path | None
+    settings: Settings, source: Path | verifying.Snapshot | None, master_key_file: Path | None
 ) -> None:
     if source is None:
         restored = restore.undo(settings, now=utc_now(), master_key_file=master_key_file)

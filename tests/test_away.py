@@ -18,7 +18,7 @@ from models import Analysis, ForgottenOriginal, Photo
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
-from upkeep import backup, check, cleanup, moving, offsite, resealing, restore, rotation
+from upkeep import backup, check, cleanup, moving, offsite, resealing, restore, rotation, verifying
 from upkeep.progress import silent
 
 
@@ -215,7 +215,7 @@ def test_a_backup_has_the_originals_of_the_bucket(tmp_path, settings, store, cli
         bucket = s3.Bucket("s3://snaps/backups", settings)
         made = offsite.make(bucket, silent, now=utc_now(), keep=offsite.Keep())
         assert made.unreadable == []
-        source = restore.Snapshot(bucket, made.name)
+        source = verifying.Snapshot(bucket, made.name)
     database.close_store()
     for name in store.named("originals/"):
         del store.objects[name]
@@ -241,7 +241,7 @@ def test_a_restore_leaves_in_the_bucket_what_is_there(tmp_path, settings, store,
     database.close_store()
     del store.objects[f"originals/{paths[1]}"]
     elsewhere = dataclasses.replace(settings, data_dir=tmp_path / "new")
-    source = restore.Snapshot(bucket, offsite.chosen(bucket, None))
+    source = verifying.Snapshot(bucket, offsite.chosen(bucket, None))
     restore.restore(elsewhere, source, silent, now=utc_now(), master_key_file=key)
     assert [(elsewhere.data_dir / path).exists() for path in paths] == [False, True, True]
     client = Client(create_app(elsewhere))

@@ -46,7 +46,7 @@ from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Clients, Service, eventually
-from upkeep import archive, backup, check, resealing, restore, rotation
+from upkeep import archive, backup, check, resealing, restore, rotation, verifying
 from upkeep.progress import silent
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
@@ -110,7 +110,10 @@ def listing(folder):
 
 def pictures(settings):
     return [
-        path for name in restore.PICTURES for path in (settings.data_dir / name).rglob("*") if path.is_file()
+        path
+        for name in verifying.PICTURES
+        for path in (settings.data_dir / name).rglob("*")
+        if path.is_file()
     ]
 
 
@@ -562,7 +565,7 @@ def test_a_database_of_more_than_eight_gigabytes_needs_no_extended_header():
     member.size = 9 * 2**30
     header = member.tobuf(archive.TAR_FORMAT)
     assert len(header) == 512
-    assert restore.PlainMember.frombuf(header, "utf-8", "strict").size == member.size
+    assert verifying.PlainMember.frombuf(header, "utf-8", "strict").size == member.size
 
 
 def test_a_file_that_no_row_names_and_one_after_the_end_are_refused(kept, here, tmp_path):

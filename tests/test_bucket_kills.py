@@ -29,7 +29,7 @@ from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
 from tests.support.kills import killed
 from tests.test_backup import contents
-from upkeep import check, moving, offsite, resealing, restore, rotation
+from upkeep import check, moving, offsite, resealing, restore, rotation, verifying
 from upkeep.progress import silent
 
 KILLS = int(os.environ.get("KILLS", "24"))  # of all kinds together
@@ -169,7 +169,7 @@ def test_a_backup_into_a_bucket_killed_anywhere_loses_nothing(house, tmp_path):
         for name in offsite.snapshots(bucket)[-1:]:
             copy = dataclasses.replace(settings, data_dir=tmp_path / "copy")
             key = settings.data_dir / "keys" / "master.key"
-            snapshot = restore.Snapshot(bucket, name)
+            snapshot = verifying.Snapshot(bucket, name)
             restore.restore(copy, snapshot, silent, now=utc_now(), master_key_file=key)
             assert contents(copy) == before
             database.close_store()

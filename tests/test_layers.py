@@ -118,7 +118,8 @@ INSIDE = {
         "archive clocks demo export exported importing progress rollback schedule takeout",
         "archives backup dates moving orphans watching",
         "check cleanup libraries offsite resealing rotation",
-        "amounts restore",
+        "amounts verifying",
+        "restore",
     ),
     "web": (
         "examples inputs page_texts recipes shapes sockets",
@@ -332,7 +333,7 @@ READERS = {
             "export",
             "moving",
             "orphans",
-            "restore",
+            "verifying",
             "resealing",
         )
     },

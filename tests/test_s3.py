@@ -17,7 +17,7 @@ from errors import NotFound, StartRefused, Unreadable
 from settings import Settings
 from tests.support.fake_s3 import FakeS3
 from tests.test_backup import contents, listing, live
-from upkeep import offsite, restore
+from upkeep import offsite, restore, verifying
 from upkeep.progress import silent
 
 KEEP_ALL = offsite.Keep()
@@ -52,7 +52,7 @@ def backed_up(settings, bucket, *, keep=KEEP_ALL, now=None):
 
 
 def restored(settings, bucket, name=None, **options):
-    source = restore.Snapshot(bucket, offsite.chosen(bucket, name))
+    source = verifying.Snapshot(bucket, offsite.chosen(bucket, name))
     return restore.restore(settings, source, silent, now=utc_now(), **options)
 
 
