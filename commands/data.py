@@ -16,7 +16,7 @@ from clock import utc_now
 from commands import past
 from jobs import application, command
 from settings import MEGABYTE, S3_ADDRESS, Settings
-from upkeep import backup, check, dates, libraries, offsite, progress, restore, verifying
+from upkeep import backup, check, dates, findings, libraries, offsite, progress, restore, verifying
 
 _LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
 
@@ -120,7 +120,9 @@ def check_data(repair: bool, forget_lost: bool) -> None:
         raise click.UsageError("--forget-lost needs --repair.")
     left = 0
     with progress.bars() as report:
-        for kind in check.check(application().settings, check.Orders(utc_now(), repair, forget_lost, report)):
+        for kind in check.check(
+            application().settings, findings.Orders(utc_now(), repair, forget_lost, report)
+        ):
             left += kind.wrong - kind.repaired if repair else kind.wrong
             click.echo(kind)
     if left:

@@ -18,7 +18,7 @@ from models import Analysis, ForgottenOriginal, Photo
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
-from upkeep import backup, check, cleanup, moving, offsite, resealing, restore, rotation, verifying
+from upkeep import backup, check, cleanup, findings, moving, offsite, resealing, restore, rotation, verifying
 from upkeep.progress import silent
 
 
@@ -67,7 +67,7 @@ def problems(settings, **orders):
     database.close_store()
     return [
         str(kind)
-        for kind in check.check(settings, check.Orders(utc_now(), **orders))
+        for kind in check.check(settings, findings.Orders(utc_now(), **orders))
         if kind.wrong and kind.name != "age"
     ]
 

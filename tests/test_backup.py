@@ -46,7 +46,7 @@ from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
 from tests.support.service import Clients, Service, eventually
-from upkeep import archive, backup, check, resealing, restore, rotation, verifying
+from upkeep import archive, backup, check, findings, resealing, restore, rotation, verifying
 from upkeep.progress import silent
 
 SECRETS = ("quicksilver smuggler", "divorce-papers", "Zanzibar departure", "sk-of-the-model")
@@ -921,7 +921,7 @@ def test_a_restore_killed_at_fifty_points_leaves_the_old_or_the_new_data_and_can
 def problems(settings):
     """What the integrity check finds, except in the index: it has no words of the photos of `live`."""
     try:
-        kinds = list(check.check(settings, check.Orders(utc_now())))
+        kinds = list(check.check(settings, findings.Orders(utc_now())))
     finally:
         database.close_connections()
     return [str(kind) for kind in kinds if kind.wrong and kind.name != "index"]

@@ -29,7 +29,7 @@ from tests.support.drawing import draw
 from tests.support.fake_s3 import FakeS3
 from tests.support.kills import killed
 from tests.test_backup import contents
-from upkeep import check, moving, offsite, resealing, restore, rotation, verifying
+from upkeep import check, findings, moving, offsite, resealing, restore, rotation, verifying
 from upkeep.progress import silent
 
 KILLS = int(os.environ.get("KILLS", "24"))  # of all kinds together
@@ -130,7 +130,7 @@ def originals(settings):
 
 
 def problems(settings):
-    kinds = list(check.check(settings, check.Orders(utc_now())))
+    kinds = list(check.check(settings, findings.Orders(utc_now())))
     database.close_store()
     return [str(kind) for kind in kinds if kind.wrong]
 
@@ -220,7 +220,7 @@ def test_rotation_killed_anywhere_loses_no_original_in_the_bucket(house):
             assert moving.move(settings, silent, now=utc_now()) is not None
             database.close_store()
             # A run that is killed between writing an object and its row leaves that object.
-            list(check.check(settings, check.Orders(utc_now(), repair=True)))
+            list(check.check(settings, findings.Orders(utc_now(), repair=True)))
             database.close_store()
             assert originals(settings) == held
             assert problems(settings) == []

@@ -29,7 +29,7 @@ from models import Analysis, Message, Photo, Tally, Vocabulary
 from settings import ROOT
 from spool import Spool
 from tests.support.drawing import draw
-from upkeep import check
+from upkeep import check, derived, findings
 
 KINDS = (
     "keys",
@@ -138,7 +138,7 @@ def test_without_encryption_the_same_is_checked(settings):
 
 def lines_of(settings, **orders):
     try:
-        return [str(kind) for kind in check.check(settings, check.Orders(utc_now(), **orders))]
+        return [str(kind) for kind in check.check(settings, findings.Orders(utc_now(), **orders))]
     finally:
         database.close_connections()
 
@@ -419,8 +419,8 @@ def test_at_most_twenty_problems_of_a_kind_are_listed(library, cli):
 
 def test_data_that_changes_during_a_check_is_not_reported(library, settings, monkeypatch):
     """Photos are uploaded, deleted, analysed and resealed between the steps of a check."""
-    monkeypatch.setattr(check, "BATCH", 2)
-    monkeypatch.setattr(check, "TERMS", 3)
+    for module, name, few in ((findings, "BATCH", 2), (derived, "BATCH", 2), (derived, "TERMS", 3)):
+        monkeypatch.setattr(module, name, few)
     fill(10)
     database.close_connections()
     stop, failures = threading.Event(), []

@@ -42,7 +42,7 @@ from spool import Spool
 from tests.support.beginning import first_start
 from tests.support.drawing import draw
 from tests.support.properties import QUICK
-from upkeep import check, cleanup
+from upkeep import check, cleanup, findings
 
 DAY = timedelta(days=1)
 RETENTION = 30
@@ -287,7 +287,7 @@ class Library(RuleBasedStateMachine):
                 for path in (row.original_path, row.thumbnail_path)
             }
             wrong = [
-                str(kind) for kind in check.check(self.settings, check.Orders(now=utc_now())) if kind.wrong
+                str(kind) for kind in check.check(self.settings, findings.Orders(now=utc_now())) if kind.wrong
             ]
             assert wrong == []
         finally:

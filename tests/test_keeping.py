@@ -26,7 +26,7 @@ from models import Analysis, Dynamic
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
-from upkeep import check, cleanup
+from upkeep import check, cleanup, findings
 
 DAY = timedelta(days=1)
 
@@ -63,7 +63,7 @@ def listed(client, query=""):
 
 def is_sound(settings):
     """Whether the integrity check finds nothing."""
-    return [str(kind) for kind in check.check(settings, check.Orders(now=utc_now())) if kind.wrong] == []
+    return [str(kind) for kind in check.check(settings, findings.Orders(now=utc_now())) if kind.wrong] == []
 
 
 def batch(client, action, ids, **more):
@@ -681,7 +681,7 @@ def test_the_check_counts_kept_photos_anew(client, settings, stored):
     with database.scope():
         database.db.execute_sql("UPDATE tallies SET photos = 7")
     assert not is_sound(settings)
-    repaired = list(check.check(settings, check.Orders(now=utc_now(), repair=True)))
+    repaired = list(check.check(settings, findings.Orders(now=utc_now(), repair=True)))
 
     assert sum(kind.repaired for kind in repaired) == 1
     assert client.get("/api/data/stats").json["kept_photos"] == 1

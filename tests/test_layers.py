@@ -116,8 +116,9 @@ INSIDE = {
     ),
     "upkeep": (
         "archive clocks demo export exported importing progress rollback schedule takeout",
-        "archives backup dates moving orphans watching",
-        "check cleanup libraries offsite resealing rotation",
+        "archives backup dates findings moving orphans watching",
+        "cleanup derived libraries offsite resealing rotation stored",
+        "check",
         "amounts verifying",
         "restore",
     ),
@@ -279,11 +280,11 @@ READERS = {
         "curation.opened",
         "curation.stacks",
         "meaning",
-        "upkeep.check",
+        "upkeep.derived",
         "upkeep.export",
         "upkeep.moving",
     },
-    "ForgottenOriginal": {"upkeep.check", "upkeep.moving"},
+    "ForgottenOriginal": {"upkeep.moving", "upkeep.stored"},
     "AskedCall": {"assistant.chat", "assistant.rounds"},  # the one that it runs
     "Conversation": {"reasoner", "upkeep.cleanup", "upkeep.export"},
     "Dynamic": {"reasoner", "upkeep.cleanup", "upkeep.export", "outlets.feeds"},
@@ -298,7 +299,7 @@ READERS = {
         "reasoner",
         "upkeep.amounts",
         "upkeep.archive",
-        "upkeep.check",
+        "upkeep.stored",
         "upkeep.cleanup",
         "upkeep.export",
         "upkeep.orphans",
@@ -326,7 +327,8 @@ READERS = {
         for name in (
             "archive",
             "backup",
-            "check",
+            "derived",
+            "stored",
             "cleanup",
             "clocks",
             "dates",
@@ -338,7 +340,7 @@ READERS = {
         )
     },
     "PushDevice": {"devices"},
-    "Reading": {"upkeep.check"},
+    "Reading": {"upkeep.derived"},
     "SavedSearch": {"upkeep.export"},
     "Shown": {
         *("assistant.library", "meaning", "photos", "reasoner", "threads", "upkeep.archives"),
@@ -347,7 +349,7 @@ READERS = {
     "Stacked": {"models"},
     "SyncState": {"access"},  # the name of a device
     "Trash": {"agenda", "gate", "models", "photos", "tallies", "upkeep.cleanup", "upkeep.export"},
-    "Vocabulary": {"upkeep.check"},
+    "Vocabulary": {"upkeep.derived"},
 }
 WRITING = {
     "create",

@@ -19,7 +19,7 @@ from settings import Settings
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.test_rollback import start
-from upkeep import check
+from upkeep import check, findings
 
 DAY = timedelta(days=1)
 DATABASES = ("right", "empty", "half", "old", "other")
@@ -100,7 +100,7 @@ def test_no_picture_is_lost(losses, tmp_path, monkeypatch, content, ring, ahead)
         for file, bytes_of in files.items():
             (settings.data_dir / name / file).write_bytes(bytes_of)
     monkeypatch.undo()
-    list(check.check(settings, check.Orders(utc_now(), repair=True)))
+    list(check.check(settings, findings.Orders(utc_now(), repair=True)))
     database.close_store()
     client = Client(create_app(settings))
     assert {number: client.get(f"/api/photos/{number}/image").data for number in pictures} == pictures

@@ -28,7 +28,7 @@ from models import Analysis, Photo
 from settings import ROOT
 from tests.support.client import Client
 from tests.support.drawing import draw
-from upkeep import check
+from upkeep import check, findings
 
 WRITES = ("write", "pwrite64", "fsync", "fdatasync", "rename", "unlink", "mkdir", "ftruncate", "truncate")
 POINTS = os.environ.get("FAULTS", "3")  # of each kind of work, a second or two each; or all of them
@@ -288,8 +288,8 @@ def assert_whole(settings, pictures, answers, point):
         assert client.get("/api/stats").json["done"] == len(pictures), point
         assert client.get("/api/photos").json["total"] == len(pictures), point
         database.close_connections()
-        assert [str(kind) for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == [], (
-            point
-        )
+        assert [
+            str(kind) for kind in check.check(settings, findings.Orders(utc_now())) if kind.wrong
+        ] == [], point
     finally:
         database.close_connections()

@@ -20,7 +20,7 @@ from database import db
 from errors import StartRefused
 from tests.support.drawing import draw
 from tests.support.service import Service
-from upkeep import archive, backup, check, restore, rollback, rotation
+from upkeep import archive, backup, check, findings, restore, rollback, rotation
 from upkeep.progress import silent
 
 PUT_BACK = "the database, or its page with the settings, was put back: it is of start"
@@ -43,7 +43,7 @@ def age(settings, **orders):
     """The line of the check."""
     try:
         [line] = [
-            kind for kind in check.check(settings, check.Orders(utc_now(), **orders)) if kind.name == "age"
+            kind for kind in check.check(settings, findings.Orders(utc_now(), **orders)) if kind.name == "age"
         ]
         return str(line)
     finally:

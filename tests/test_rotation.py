@@ -37,7 +37,7 @@ from tests.support import kills
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.service import Service, eventually
-from upkeep import archive, check, resealing, rotation
+from upkeep import archive, check, findings, resealing, rotation
 from upkeep.progress import silent
 
 SWITCH_KILLS = 25  # in each direction
@@ -766,7 +766,7 @@ def test_a_switch_killed_at_any_system_call_leaves_one_whole_state_and_can_be_ru
             content = all_bytes(target)
             assert (b"SQLite format 3" in content) is not on, point
             assert unsealed(target) == 0 if on else unsealed(target) >= 7, point
-            kinds = list(check.check(target, check.Orders(utc_now())))
+            kinds = list(check.check(target, findings.Orders(utc_now())))
             assert [str(kind) for kind in kinds if kind.wrong] == [], point
             database.close_connections()
             shutil.rmtree(target.data_dir)

@@ -28,7 +28,7 @@ from tests.support.client import Client
 from tests.support.kills import killed
 from tests.support.service import eventually
 from tests.test_rotation import compared, filled  # noqa: F401 - a fixture
-from upkeep import archive, check, rotation
+from upkeep import archive, check, findings, rotation
 from upkeep.progress import silent
 
 KILLS = int(os.environ.get("KILLS", "12"))
@@ -230,7 +230,7 @@ def test_a_rotation_killed_anywhere_beside_writing_processes_loses_nothing(setti
         assert client.get(f"{path}/image" if "photos" in path else f"{path}/messages").status_code == 200
     assert client.get("/api/search?q=number").status_code == 200
     database.close_store()
-    assert [str(kind) for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == []
+    assert [str(kind) for kind in check.check(settings, findings.Orders(utc_now())) if kind.wrong] == []
     print(f"{killer.kills} kills of {number} rotations, {len(files)} keys, {len(promised)} rows")
 
 
@@ -247,4 +247,4 @@ def test_rotations_beside_writing_processes_leave_the_same_rows(settings, beside
     is_whole(settings)
     assert compared["rotations"] == rounds
     database.close_store()
-    assert [str(kind) for kind in check.check(settings, check.Orders(utc_now())) if kind.wrong] == []
+    assert [str(kind) for kind in check.check(settings, findings.Orders(utc_now())) if kind.wrong] == []
