@@ -1,9 +1,9 @@
 """iCalendar (RFC 5545), as text: what a calendar is given of the agenda.
 
 Times are local, with the rules of this machine's time zone beside them, because a person means the time on
-the clock: an appointment at 9 stays at 9. The rules are computed from the system's own, day by day, and each
-change of the clock is written by itself: programs that know the zone by its name ignore them, and for others
-they are right without a rule that repeats.
+the clock: an appointment at 9 stays at 9. The rules are computed from the system's own, and each change of
+the clock is listed: programs that know the zone by its name ignore them, and for others they are right
+without a rule that repeats.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from zoneinfo import ZoneInfo
 
-from clock import to_epoch_ms
 from settings import NAME, VERSION
 
 if TYPE_CHECKING:
@@ -66,7 +65,8 @@ def calendar(name: str, entries: Sequence[Entry]) -> bytes:
     if timed:
         first, last = min(timed) - MARGIN, max(timed) + MARGIN
         zone = zone_name(first.year, last.year)
-        made.add_component(_zone(zone, first, last))
+        rules = icalendar.Timezone.from_tzinfo(_Clock(), zone, first.date(), last.date())
+        made.add_component(rules)
     for entry in entries:
         made.add_component(_event(entry, zone))
     written: bytes = made.to_ical()
@@ -87,8 +87,8 @@ def zone_name(first: int, last: int) -> str:
     unnamed = f"Local-{re.sub('[^A-Za-z0-9+-]', '', '-'.join(time.tzname))}"
     if zone is None:
         return unnamed
-    weeks = [datetime(first, 1, 1) + count * WEEK for count in range((last - first + 1) * 53)]
-    same = all(week.replace(tzinfo=UTC).astimezone(zone).utcoffset() == _offset(week) for week in weeks)
+    weeks = [datetime(first, 1, 1, tzinfo=UTC) + count * WEEK for count in range((last - first + 1) * 53)]
+    same = all(week.astimezone(zone).utcoffset() == week.astimezone().utcoffset() for week in weeks)
     return name if same else unnamed
 
 
@@ -126,62 +126,20 @@ def _add_time(made: icalendar.Event, name: str, moment: datetime, zone: str, *, 
         made.add(name, moment.replace(second=moment.second, microsecond=0), parameters={"TZID": zone})
 
 
-class _Change(NamedTuple):
-    """A change of the clock: at `at`, UTC, from an offset to another one."""
+class _Clock(tzinfo):
+    """This machine's clock, by the rules that its C library has."""
 
-    at: datetime
-    before: timedelta
-    after: timedelta
-    is_summer: bool
-    name: str
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        return timedelta(seconds=_at(moment).tm_gmtoff)
 
+    def dst(self, moment: datetime | None) -> timedelta:
+        return timedelta(hours=_at(moment).tm_isdst > 0)
 
-def _zone(name: str, first: datetime, last: datetime) -> icalendar.Timezone:
-    import icalendar
-
-    made = icalendar.Timezone()
-    made.add("tzid", name)
-    for change in _changes(first, last):
-        observance = icalendar.TimezoneDaylight() if change.is_summer else icalendar.TimezoneStandard()
-        # The time that the clock shows when it is changed.
-        observance.add("dtstart", change.at + change.before)
-        observance.add("tzoffsetfrom", change.before)
-        observance.add("tzoffsetto", change.after)
-        observance.add("tzname", change.name)
-        made.add_component(observance)
-    return made
+    def tzname(self, moment: datetime | None) -> str:
+        return _at(moment).tm_zone
 
 
-def _changes(first: datetime, last: datetime) -> Iterator[_Change]:
-    """The changes of the clock between two times; before them, one that sets the first offset."""
-    yield _described(first, _offset(first))
-    for before, after in _pairs(first + count * DAY for count in range((last - first).days + 1)):
-        if _offset(before) == _offset(after):
-            continue
-        low, high = before, after
-        while high - low > timedelta(seconds=1):
-            middle = low + timedelta(seconds=(high - low).total_seconds() // 2)
-            low, high = (middle, high) if _offset(middle) == _offset(before) else (low, middle)
-        yield _described(high, _offset(before))
-
-
-def _described(at: datetime, before: timedelta) -> _Change:
-    here = _here(at)
-    return _Change(at, before, timedelta(seconds=here.tm_gmtoff), here.tm_isdst > 0, here.tm_zone)
-
-
-def _offset(moment: datetime) -> timedelta:
-    """What this machine's clock is ahead of UTC at `moment`, UTC without a zone."""
-    return timedelta(seconds=_here(moment).tm_gmtoff)
-
-
-def _here(moment: datetime) -> time.struct_time:
-    return time.localtime(to_epoch_ms(moment) // 1000)
-
-
-def _pairs(moments: Iterable[datetime]) -> Iterator[tuple[datetime, datetime]]:
-    earlier = None
-    for moment in moments:
-        if earlier is not None:
-            yield earlier, moment
-        earlier = moment
+def _at(moment: datetime | None) -> time.struct_time:
+    if moment is None:
+        raise ValueError("the clock's offset depends on the moment")
+    return time.localtime(time.mktime(moment.replace(tzinfo=None).timetuple()))
