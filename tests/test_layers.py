@@ -124,7 +124,7 @@ INSIDE = {
     ),
     "web": (
         "examples inputs page_texts recipes shapes sockets",
-        "dashboard",
+        "connections dashboard",
         "installable openapi worker",
     ),
     "writings": ("figures han taken",),
@@ -192,7 +192,10 @@ OWNERS = {
     "http.client": {"net", "terminal.service"},
     # The server looks whether its own address is free; the worker receives requests.
     # The addresses of the machine are asked of the kernel.
-    "socket": {"net", "terminal.service", "tls.addresses", "web.sockets", "web.worker", SERVER},
+    "socket": {
+        *("net", "terminal.service", "tls.addresses"),
+        *("web.connections", "web.sockets", "web.worker", SERVER),
+    },
     # The client makes a PNG of a thumbnail for some terminals.
     "PIL": {
         "pictures",

@@ -304,7 +304,8 @@ def test_a_client_that_falls_silent_in_the_middle_of_an_upload_is_given_up(tmp_p
     """
     impatient = tmp_path / "impatient.py"
     impatient.write_text(
-        (ROOT / "gunicorn.conf.py").read_text() + "\nimport web.worker\n\nweb.worker.SOCKET_PATIENCE = 0.3\n"
+        (ROOT / "gunicorn.conf.py").read_text()
+        + "\nimport web.connections\n\nweb.connections.SOCKET_PATIENCE = 0.3\n"
     )
     with Service(tmp_path, "-c", str(impatient), api_key="key") as service:
         with contextlib.closing(HeldUpload(service, draw(size=(1100, 1100), compress_level=0))) as upload:

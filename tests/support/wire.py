@@ -10,14 +10,18 @@ from typing import Any
 from settings import ROOT
 
 HEALTH = b"GET /api/health HTTP/1.1\r\nHost: x\r\n\r\n"
+OF_BODIES = ("BODY_GRACE", "LEAST_RATE")  # limits in `web/connections.py`; the others are in `web/worker.py`
 CLOSING = HEALTH.replace(b"Host", b"Connection: close\r\nHost")
 
 
 def changed(folder: Path, **limits: Any) -> tuple[str, str]:
     """The arguments of a gunicorn whose worker has these limits."""
-    lines = [f"web.worker.{name} = {value}" for name, value in limits.items()]
+    modules = {name: "connections" if name in OF_BODIES else "worker" for name in limits}
+    lines = [f"web.{modules[name]}.{name} = {value}" for name, value in limits.items()]
     path = folder / "changed.py"
-    path.write_text("\n".join([(ROOT / "gunicorn.conf.py").read_text(), "import web.worker", *lines, ""]))
+    path.write_text(
+        "\n".join([(ROOT / "gunicorn.conf.py").read_text(), "import web.connections, web.worker", *lines, ""])
+    )
     return "-c", str(path)
 
 
