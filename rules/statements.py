@@ -17,6 +17,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 import terms
+from rules import wordlists
 
 ALIKE = 85  # rapidfuzz ratio (0 to 100) from which two texts may say the same; their words decide
 # Words of a message that are checked for typos, the longest first. Each is compared with all words of all
@@ -65,41 +66,10 @@ def asks_to_keep(said: str) -> bool:
     return any(_TO_KEEP.search(clause) and not _RECALLING.search(clause) for clause in _CLAUSE.split(said))
 
 
-# Words without meaning of their own; a model chooses among them at random.
-_EMPTY = frozenset(
-    terms.cut(
-        "a an the user i me my mine we our you your he she his her their am is are be do does has have s "
-        "m ve that this"
-    )
-)
+_LISTS = {name: wordlists.words(text) for name, text in wordlists.table("statements").items()}
+_EMPTY, LINKING, _NEGATIONS = _LISTS["empty"], _LISTS["linking"], _LISTS["negations"]
+_REPORTING, _RETELLING = _LISTS["reporting"], _LISTS["retelling"]
 _EMPTY_CHINESE = re.compile("用户|我们?|[的了也很都]")
-# Recall ignores these. Comparisons do not, because they may be the only difference: flying to Berlin and from
-# Berlin.
-LINKING = frozenset(
-    terms.cut(
-        "to of in on at by for from with and or as it its was were what when where who which why how can "
-        "could will would should about please if not no so but there any some"
-    )
-)
-# Words with which a model reports that the person asked something.
-_REPORTING = frozenset(
-    terms.cut(
-        "ask asked asking want wanted know wonder wondering request requested question about whether if to"
-    )
-)
-_REPORTING |= frozenset("问询想知道")
-# Words that a model adds when it repeats a statement.
-_RETELLING = frozenset(
-    terms.cut(
-        "say said tell told mention mentioned call called name named currently also really very just year "
-        "old don doesn didn isn"
-    )
-)
-_RETELLING |= frozenset("说是在有叫名正")
-# Adding or dropping one of these reverses the meaning. The t is what is left of n't.
-_NEGATIONS = frozenset(terms.cut("no not never none nothing without cannot nor t")) | frozenset(
-    "不没沒未无無非别別"
-)
 
 _CLAUSE = re.compile(r"(?<=[!?;。！？；，\n])|(?<=[.,])\s+")
 _TO_KEEP = re.compile(

@@ -82,8 +82,8 @@ INSIDE = {
         "candidates",
     ),
     "rules": (
-        "checks entities screen searched statements wordlists",
-        "cues labels prices",
+        "checks entities screen searched wordlists",
+        "cues labels prices statements",
         "identity onetime passwords phrases",
         "accounts keys totals",
         "sensitive",
