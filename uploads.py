@@ -152,6 +152,12 @@ def store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         return _store(spool, upload, now=now)
 
 
+def is_stored(upload: Upload, sha256: bytes) -> bool:
+    """Whether `store` would find these bytes stored. Opens a scope."""
+    with database.scope():
+        return _already_stored(upload, sha256) is not None
+
+
 def store_batch(
     spools: Iterable[Spool], uploads: Iterable[Upload], *, now: datetime
 ) -> list[shapes.BatchResult]:

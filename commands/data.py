@@ -47,6 +47,7 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
     type=click.File("r"),
     help="With --from: a file with its API key; - is stdin. [default: it is asked for]",
 )
+@click.option("--dry-run", is_flag=True, help="Only count what would be imported.")
 def import_folder(
     sources: tuple[Path, ...],
     device_id: str,
@@ -55,6 +56,7 @@ def import_folder(
     library: str | None,
     address: str,
     key_file: TextIO | None,
+    dry_run: bool,
 ) -> None:
     """Store every screenshot in SOURCE: a folder with its subfolders, or a zip; several are read as one.
 
@@ -67,8 +69,8 @@ def import_folder(
     skipped.
     """
     if library:
-        if sources or not address:
-            raise click.UsageError("--from needs --address, and no SOURCE.")
+        if sources or not address or dry_run:
+            raise click.UsageError("--from needs --address, no SOURCE and no --dry-run.")
         key = key_file.readline(1_000) if key_file else click.prompt("API key", hide_input=True, err=True)
         past.import_library(
             libraries.LIBRARIES[library], address, key.strip(), (device_id, device_name), names
@@ -76,7 +78,7 @@ def import_folder(
         return
     if not sources:
         raise click.UsageError("Name a folder or a zip.")
-    past.import_archives(sources, device_id, device_name, names)
+    past.import_archives(sources, (device_id, device_name), names, dry_run=dry_run)
 
 
 @command(name="mend-dates")

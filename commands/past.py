@@ -17,22 +17,25 @@ from upkeep import archives, importing, libraries
 
 STOPPED = 130  # the exit code after Ctrl+C, as shells have it
 MOST_NAMED = 1_000  # lines about what was left out or has failed
-DONE = ("imported", "already there")
+NEW, KNOWN = "imported", archives.ALREADY_THERE
 OTHERS = ("of another name", "left out", "failed")
 
 
-def import_archives(sources: Sequence[Path], device_id: str, device_name: str, names: Sequence[str]) -> None:
-    """Store the pictures of zips and folders, which are read as one export."""
-    run = _Run(device_id, device_name, names)
+def import_archives(
+    sources: Sequence[Path], device: tuple[str, str], names: Sequence[str], *, dry_run: bool = False
+) -> None:
+    """Store the pictures of zips and folders, which are read as one export, or count them."""
+    run = _Run(*device, names, dry_run=dry_run)
     count = 0
     with run.until_stopped():
         found = archives.Sources(sources, own=application().settings.data_dir)
-        count, label = found.count, f"Importing {found.count} files"
+        count = found.count
+        label = f"{'Reading' if dry_run else 'Importing'} {count} files"
         with click.progressbar(length=count, label=label, item_show_func=Pace().shown) as bar:
             for item in found.items(run.failed):
                 run.store(item)
                 bar.update(1, item)
-    run.end(lambda stored: _next_step(sources[0], count, stored=stored))
+    run.end(lambda stored: None if dry_run else _next_step(sources[0], count, stored=stored))
 
 
 def import_library(
@@ -64,10 +67,12 @@ def _next_step(folder: Path, files: int, *, stored: int) -> None:
 class _Run:
     """One import: what became of each file."""
 
-    def __init__(self, device_id: str, device_name: str, names: Sequence[str]):
+    def __init__(self, device_id: str, device_name: str, names: Sequence[str], *, dry_run: bool = False):
         self._device_id, self._device_name = device_id, device_name
         self._names = [name.casefold() for name in names]
-        self._counts: dict[str, int] = dict.fromkeys((*DONE, *OTHERS), 0)
+        self._store = archives.trial() if dry_run else archives.store
+        self._new = f"would be {NEW}" if dry_run else NEW
+        self._counts: dict[str, int] = dict.fromkeys((self._new, KNOWN, *OTHERS), 0)
         self._lines: list[str] = []
         self._interrupted = False
 
@@ -89,7 +94,8 @@ class _Run:
         """
         for line in self._lines:
             click.echo(line, err=True)
-        shown = [f"{count} {what}" for what, count in self._counts.items() if count or what in DONE]
+        always = (self._new, KNOWN)
+        shown = [f"{count} {what}" for what, count in self._counts.items() if count or what in always]
         click.echo(", ".join(shown))
         if self._interrupted:
             click.echo(
@@ -97,7 +103,7 @@ class _Run:
             )
             sys.exit(STOPPED)
         if sys.stdout.isatty():  # elsewhere cron would mail it
-            say_next(sum(self._counts[what] for what in DONE))
+            say_next(self._counts[self._new] + self._counts[KNOWN])
         if self._counts["failed"]:
             sys.exit(1)
 
@@ -107,19 +113,19 @@ class _Run:
         if self._names and not any(fnmatchcase(name, wanted) for wanted in self._names):
             self._count("of another name", "")
         elif item.left_out == archives.ALREADY_THERE:
-            self._count("already there", "")
+            self._count(KNOWN, "")
         elif item.left_out:
             self._count("left out", f"{item.shown}: {item.left_out}")
         else:
             try:
-                is_new = archives.store(item, self._device_id, self._device_name)
+                is_new = self._store(item, self._device_id, self._device_name)
             except (SnaploreError, OSError) as problem:
                 self.failed(item.shown, problem)
                 return
             if is_new is None:
                 self._count("left out", f"{item.shown}: it is not a picture")
             else:
-                self._count("imported" if is_new else "already there", "")
+                self._count(self._new if is_new else KNOWN, "")
 
     def _count(self, what: str, line: str) -> None:
         self._counts[what] += 1

@@ -115,6 +115,9 @@ def test_a_time_outside_of_the_calendar_is_none(seconds):
 
 def test_times_stars_and_notes_of_takeout_come_along_from_any_part_once(app, cli, tmp_path):
     zips, expected = exports.takeout(tmp_path, 24)
+    tried = cli.invoke(args=["import", "--dry-run", *map(str, zips)])
+    assert tried.stdout.splitlines()[-1] == "24 would be imported, 3 already there, 2 left out"
+    assert stored(app) == {}
     done = cli.invoke(args=["import", *map(str, zips)])
 
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, "24 imported, 3 already there, 2 left out")
@@ -124,6 +127,8 @@ def test_times_stars_and_notes_of_takeout_come_along_from_any_part_once(app, cli
     again = cli.invoke(args=["import", *map(str, reversed(zips))])
     assert again.stdout.splitlines()[-1] == "0 imported, 27 already there, 2 left out"
     assert len(stored(app)) == 24
+    tried = cli.invoke(args=["import", "--dry-run", *map(str, zips)])
+    assert tried.stdout.splitlines()[-1] == "0 would be imported, 27 already there, 2 left out"
 
 
 def test_what_a_person_wrote_since_is_not_written_over(app, client, imported):

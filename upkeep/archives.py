@@ -143,22 +143,44 @@ def store(item: Item, device_id: str, device_name: str) -> bool | None:
     if received is None:
         return None
     said = item.said
-    received.name = said.filename or received.name
-    # Photos of a device need no id to be recognised: their bytes do.
-    needs_id = said.device_id in ("", access.NO_DEVICE)
     with received:
-        stored = importing.store(
-            received,
-            said.device_id or device_id,
-            said.device_name or device_name,
-            taken=said.taken,
-            local_id=said.local_id or (None if needs_id else ""),
-            source_type=said.source_type,
-        )
+        stored = importing.store(received, _described(received, said, device_id, device_name))
     if said.kept or said.tags or said.texts or said.records:
         with database.scope(), db.atomic():
             _fill_in(stored.id, said)
     return not stored.dedup
+
+
+def trial() -> Callable[[Item, str, str], bool | None]:
+    """`store`, which only says what it would do. The pictures are read and not decoded."""
+    seen: set[bytes] = set()
+
+    def would_store(item: Item, device_id: str, device_name: str) -> bool | None:
+        received = item.receive()
+        if received is None:
+            return None
+        with received:
+            upload = _described(received, item.said, device_id, device_name)
+            is_new = received.sha256 not in seen and not uploads.is_stored(upload, received.sha256)
+            seen.add(received.sha256)
+        return is_new
+
+    return would_store
+
+
+def _described(received: importing.Received, said: Said, device_id: str, device_name: str) -> uploads.Upload:
+    """A picture as an upload, with what the export says about it."""
+    received.name = said.filename or received.name
+    # Photos of a device need no id to be recognised: their bytes do.
+    needs_id = said.device_id in ("", access.NO_DEVICE)
+    return importing.described(
+        received,
+        said.device_id or device_id,
+        said.device_name or device_name,
+        taken=said.taken,
+        local_id=said.local_id or (None if needs_id else ""),
+        source_type=said.source_type,
+    )
 
 
 def received(pieces: Iterable[bytes], name: str, modified: float) -> importing.Received | None:

@@ -145,7 +145,13 @@ def receive(file: File) -> Received | None:
     return None
 
 
-def store(
+def store(received: Received, upload: uploads.Upload) -> uploads.Stored:
+    """Store a picture that was received. Opens a scope. Raises `SnaploreError`, `OSError`."""
+    with database.scope():
+        return uploads.store(received.spool, upload, now=utc_now())
+
+
+def described(
     received: Received,
     device_id: str,
     device_name: str,
@@ -153,13 +159,12 @@ def store(
     taken: datetime | None = None,
     local_id: str | None = None,
     source_type: str = "screenshot",
-) -> uploads.Stored:
-    """Store a picture that was received. Opens a scope. Raises `SnaploreError`, `OSError`.
-
-    `taken` is when it was taken, where something else than the picture and its file says so.
+) -> uploads.Upload:
+    """What is said about a picture that was received, as an upload would. `taken` is when it was taken, where
+    something else than the picture and its file says so.
     """
     # Without an id, the checksum identifies the file, so that the next run recognises it wherever it is.
-    upload = uploads.Upload(
+    return uploads.Upload(
         device_id,
         received.name,
         taken,
@@ -168,8 +173,6 @@ def store(
         file_date=_time(received.modified),
         local_media_store_id=f"sha256:{received.sha256.hex()}" if local_id is None else local_id,
     )
-    with database.scope():
-        return uploads.store(received.spool, upload, now=utc_now())
 
 
 def read_small(file: File, most: int) -> bytes:

@@ -144,7 +144,8 @@ class Watcher:
                 with received:
                     content = received.sha256
                     if not _is_known(watched, content):
-                        importing.store(received, watched.device_id, watched.device_name)
+                        described = importing.described(received, watched.device_id, watched.device_name)
+                        importing.store(received, described)
                     else:
                         outcome = "known"
         except (StorageFull, Unavailable):
