@@ -39,25 +39,34 @@ TABLES = (
         PRIMARY KEY (photo_id, maker)
     ) STRICT
     """,
-    "INSERT INTO made_meanings SELECT photo_id, 'local', model, vector FROM meanings",
-    "INSERT INTO made_meanings SELECT photo_id, 'provider', model, vector FROM provider_meanings",
-    """
-    INSERT INTO made_signs SELECT id, signs.photo_id, 'local', model, signs
-    FROM meaning_signs AS signs JOIN meanings ON meanings.photo_id = signs.photo_id ORDER BY id
-    """,
-    """
-    INSERT INTO made_signs (photo_id, maker, model, signs)
-    SELECT photo_id, 'provider', model, signs FROM provider_signs ORDER BY id
-    """,
-    "INSERT INTO made_due SELECT photo_id, 'local', changes, failures, 0 FROM meanings_due",
-    "INSERT INTO made_due SELECT photo_id, 'provider', changes, failures, leased_until FROM provider_due",
-    *(
-        f"DROP TABLE {name}"
-        for name in (
-            *("meanings", "meaning_signs", "meanings_due"),
-            *("provider_meanings", "provider_signs", "provider_due"),
-        )
+)
+
+# The tables of earlier versions: what they hold, and how it is taken over.
+EARLIER = {
+    "local": (
+        "INSERT INTO made_meanings SELECT photo_id, 'local', model, vector FROM meanings",
+        """
+        INSERT INTO made_signs SELECT id, signs.photo_id, 'local', model, signs
+        FROM meaning_signs AS signs JOIN meanings ON meanings.photo_id = signs.photo_id ORDER BY id
+        """,
+        "INSERT INTO made_due SELECT photo_id, 'local', changes, failures, 0 FROM meanings_due",
+        *(f"DROP TABLE {name}" for name in ("meanings", "meaning_signs", "meanings_due")),
     ),
+    "provider": (
+        "INSERT INTO made_meanings SELECT photo_id, 'provider', model, vector FROM provider_meanings",
+        """
+        INSERT INTO made_signs (photo_id, maker, model, signs)
+        SELECT photo_id, 'provider', model, signs FROM provider_signs ORDER BY id
+        """,
+        "INSERT INTO made_due SELECT photo_id, 'provider', changes, failures, leased_until FROM provider_due",
+        *(f"DROP TABLE {name}" for name in ("provider_meanings", "provider_signs", "provider_due")),
+    ),
+}
+# Where there were none, every photo that was analysed before is due. Nothing is sent to a provider unless
+# `SNAPLORE_EMBEDDINGS` names a model.
+ALL_DUE = "INSERT INTO made_due (photo_id, maker) SELECT photo_id, '{}' FROM analyses WHERE status = 'done'"
+
+NAMES = (
     "ALTER TABLE made_meanings RENAME TO meanings",
     "ALTER TABLE made_signs RENAME TO meaning_signs",
     "ALTER TABLE made_due RENAME TO meanings_due",
@@ -110,5 +119,10 @@ def up(migrator, db):
     before = "SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'meanings_due%'"
     for (name,) in db.execute_sql(before).fetchall():
         db.execute_sql(f"DROP TRIGGER {name}")
-    for statement in TABLES + TRIGGERS:
+    for statement in TABLES:
+        db.execute_sql(statement)
+    for maker, first in (("local", "meanings"), ("provider", "provider_meanings")):
+        for statement in EARLIER[maker] if db.table_exists(first) else (ALL_DUE.format(maker),):
+            db.execute_sql(statement)
+    for statement in NAMES + TRIGGERS:
         db.execute_sql(statement)
