@@ -201,7 +201,6 @@ def appointment(view: View) -> Record | None:
         or mode_of(view) is not None
         or evidence(view, "table")
         or view.kind in _ARTICLES
-        or _is_talk(view)
     ):
         return None
     if evidence(view, "event") > shown + 1 or evidence(view, "parcel") > shown or is_offer(view):
@@ -222,12 +221,6 @@ def appointment(view: View) -> Record | None:
         view.pairs.find("preparation", lambda text: text if weight(text) > 5 else None, NAMED),
     )
     return draft.record("Appointment", 0.75)
-
-
-def _is_talk(view: View) -> bool:
-    """Whether a screen is a conversation of two, not messages from one sender."""
-    left, right = view.layout.bubbles
-    return view.kind in ("conversation", "conversations") and (bool(right) or len(left) > 3)
 
 
 _PERSON = re.compile(

@@ -36,13 +36,8 @@ def parcel(view: View) -> Record | None:
     arrives = pairs.find("arrival_day", view.moments.day, _BESIDE) if shown >= 2 or number else None
     if arrives is not None:
         moment, lines = arrives[0], arrives[1].lines
-        if not moment.clock and (window := _window(view)) is not None:
-            moment = moment._replace(clock=window[0], until=window[1])
-            lines = (*lines, *window[2].lines)
         draft.add("expectedArrival", moment.begins, lines, arrives[1].text)
         draft.add("expectedArrivalUntil", moment.ends, lines, arrives[1].text)
-    if not _is_parcel(view, shown, number is not None):
-        return None
     draft.put("carrier", pairs.find("carrier", _short, NAMED) or carrier)
     draft.put("orderNumber", pairs.find("order", _order, FORMED))
     draft.put("seller", pairs.find("seller", _short, NAMED))
@@ -55,21 +50,13 @@ def parcel(view: View) -> Record | None:
     return draft.record("ParcelDelivery", 0.85 if number is not None else 0.7)
 
 
-def _is_parcel(view: View, shown: int, numbered: bool) -> bool:
-    """Whether a screen with these words is about a parcel, and not a shop, a journey or a list of orders."""
-    if evidence(view, "flight") > shown or evidence(view, "lodging") > shown + 1:
-        return False
-    return numbered or shown >= 2 or view.pairs.has("pickup_code")
-
-
 def _tracking(view: View) -> tuple[str, Value] | None:
     found = view.pairs.find("tracking", tracking_number, FORMED)
     if found is not None:
         return found
     for line in view.layout.lines:
-        for match in _FORMS.finditer(line.text):
-            if _is_sure(match[0].replace(" ", "")):
-                return match[0], Value(match[0], (line,), "rest", "")
+        if match := _FORMS.search(line.text):
+            return match[0], Value(match[0], (line,), "rest", "")
     return None
 
 
@@ -81,32 +68,12 @@ def tracking_number(text: str) -> str | None:
     return match[0].strip(" -") if sum(map(str.isdigit, match[0])) >= 6 else None
 
 
-def _is_sure(number: str) -> bool:
-    """Whether a number of the post has its check digit (UPU S10); the others have a form of their own."""
-    if not re.fullmatch(r"[A-Z]{2}\d{9}[A-Z]{2}", number):
-        return True
-    weights = (8, 6, 4, 2, 3, 5, 9, 7)
-    rest = 11 - sum(weight * int(digit) for weight, digit in zip(weights, number[2:10], strict=True)) % 11
-    return int(number[10]) == {10: 0, 11: 5}.get(rest, rest)
-
-
 def pickup_code(text: str) -> str | None:
     """The code that opens a locker, at the beginning of a text."""
     match = _PICKUP.match(text.strip(" :：#"))
     if match is None or len(match[0]) < 3 or text[match.end() : match.end() + 1] in (":", "："):
         return None
     return match[0].strip(" -")
-
-
-def _window(view: View) -> tuple[str, str, Value] | None:
-    """The hours between which it comes, where they are the only ones of the screen."""
-    found = [
-        (one.clock, one.until, Value(line.text, (line,), "rest", ""))
-        for line in view.layout.lines
-        for one in view.moments.alone(line.text)
-        if one.clock and one.until and one.day is None
-    ]
-    return found[0] if len(found) == 1 else None
 
 
 def _carrier(view: View) -> tuple[str, Value] | None:
