@@ -5,14 +5,11 @@ and the weather.
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
 from rules import wordlists
-from rules.entities import MONTH
 from rules.headings import first_sentence, heading, is_day, is_title, names_nothing, site
-from rules.kinds import AGO, WHEN_RIGHT
 from rules.layout import (
     HEADER_BOTTOM,
     Block,
@@ -30,6 +27,7 @@ from rules.layout import (
 )
 from rules.names import is_generic
 from rules.pairs import FORMED, Value
+from rules.signed import TITLED, first_signed, is_ago, is_dated, names_author, signature
 from rules.subjects import subject
 from rules.view import Draft, View
 
@@ -46,29 +44,7 @@ QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
-_BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
-_DATE = (
-    r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
-    rf"|\d{{1,2}}\.? {MONTH}\.?,? \d{{4}}|{MONTH}\.? \d{{1,2}}(?:,? \d{{4}})?)(?:[\s(].{{0,18}})?"
-)
-_LONG_TIME = r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?|weeks?|months?|years?) ago"
-_TIME = rf"(?:{_LONG_TIME}|{AGO}|{_DATE})"
-# The time of a post, perhaps with a word before it and what was done then behind it: "posted 3h ago".
-_TIME_OF_POST = re.compile(
-    rf"(?:[^\W\d]{{2,8}} ?[:：]? ?)?{_TIME}(?:[\u4e00-\u9fff☆★⭐].{{0,14}})?\W{{0,4}}", re.IGNORECASE
-)
-_NAME_AND_TIME = re.compile(
-    rf"(?!\d)([^@·•|]{{2,30}}?)(?: ?@[\w.@]{{2,40}})?[ ·•@|-]{{1,3}}{_TIME}(?: ?[·•] ?\S{{3,40}})?\W{{0,3}}"
-    rf"|(?:{AGO}) ?[·•-] ?(.{{2,30}})",
-    re.IGNORECASE,
-)
-_NAME_AND_HANDLE = re.compile(
-    r"([^@·•|!#]{2,30}?) @[\w.-]{2,30}(?:@[\w.-]{3,40})?(?: ?[·•].{0,30})?|(u/[\w-]{3,30})(?: ?[·•].{0,30})?"
-)
 CODED_LENGTH = 40  # characters without a space that nobody has written
-MOST_BETWEEN = 3  # blocks from a post's signature on, of which one is its text
-TITLED = 12  # letters of a post's heading
-LONGEST_NAME = 26  # letters of a name, Chinese ones counted double
 _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
 _BYLINE = re.compile(
     r"(?:by|von|par|por|作者|文)[:：/]? ?(.{2,40}?)(?: ?[·•|,].{0,60}| \S{1,8}[:：].{0,40})?", re.IGNORECASE
@@ -183,7 +159,7 @@ def post(view: View) -> Record | None:
     layout, draft = view.layout, Draft(view)
     if view.kind != "post" and (view.kind != "video" or _watched(layout)):
         return None
-    signed = _signed(layout)
+    signed = first_signed(layout)
     said = signed.said if signed else _longest(layout)
     if said is None or (signed is None and weight(said.text) < 2 * POSTED):
         return None  # a list of people or of accounts
@@ -271,7 +247,7 @@ def article(view: View) -> Record | None:
 def _between(layout: Layout, top: int, bottom: int) -> tuple[str, tuple[Line, ...]] | None:
     """The name and the time between a heading and the first paragraph."""
     for at, row in enumerate(layout.rows):
-        if top <= row.first.top < bottom and (found := _signature(layout, at)):
+        if top <= row.first.top < bottom and (found := signature(layout, at)):
             return found
     return None
 
@@ -300,7 +276,7 @@ def _is_prose(text: str) -> bool:
 
 def _is_list(layout: Layout) -> bool:
     """Whether several parts of a screen end with a time or begin with one, as articles of a list do."""
-    return sum(_is_dated(row.first) or _is_dated(row.last) for row in layout.rows) >= MOST_DATED
+    return sum(is_dated(row.first) or is_dated(row.last) for row in layout.rows) >= MOST_DATED
 
 
 def recipe(view: View) -> Record | None:
@@ -448,7 +424,7 @@ def _last(layout: Layout, said: list[Block]) -> Block:
 
 def _is_said(text: str, who: str) -> bool:
     is_key = len(text) > CODED_LENGTH and " " not in text and text.isascii()
-    return weight(text) >= 4 and text != who and is_title(text, 4) and not _is_ago(text) and not is_key
+    return weight(text) >= 4 and text != who and is_title(text, 4) and not is_ago(text) and not is_key
 
 
 def _has_time(block: Block, layout: Layout, *, beside: bool = True) -> bool:
@@ -493,103 +469,6 @@ def _without_status(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------ posts
 
 
-class _Signed(NamedTuple):
-    """Who wrote a post, with the lines of the name and of the time, the heading above these, and the text
-    below.
-    """
-
-    author: str
-    lines: tuple[Line, ...]
-    headline: Block | None
-    said: Block
-
-
-def _signed(layout: Layout) -> _Signed | None:
-    """The first post with a name beside or right above a time, and a text below these; None where there is
-    none.
-    """
-    begins = {id(block.lines[0]) for block in layout.blocks}
-    for at in range(len(layout.rows)):
-        found = _signature(layout, at)
-        if found is None or (len(found[1]) > 1 and id(found[1][0]) not in begins):
-            continue
-        author, lines = found
-        lowest = lines[-1].bottom - 0.3 * lines[-1].height
-        below = [part for block in layout.blocks if (part := _part_below(block, lowest))]
-        said = next((one for one in below[:MOST_BETWEEN] if _is_posted(plain(one.text))), None)
-        if said is None or said.lines[0] is layout.composer:
-            return None
-        above = [one for one in layout.blocks if 0 <= lines[0].top - one.bottom < 3 * lines[0].height]
-        headline = next(
-            (one for one in above if weight(one.text) >= TITLED and is_title(plain(one.text))), None
-        )
-        return _Signed(author, lines, headline, said)
-    return None
-
-
-def _part_below(block: Block, lowest: float) -> Block | None:
-    """The lines of a block that are below a place."""
-    lines = tuple(line for line in block.lines if line.top >= lowest)
-    return Block(lines, joined(line.text for line in lines)) if lines else None
-
-
-def _signature(layout: Layout, at: int) -> tuple[str, tuple[Line, ...]] | None:
-    """Who a row names as the author, and the lines of the name and of the time: "Anna · 3h", "3d - anna", a
-    name with a time beside it, or with a time or a handle in one of the two rows below.
-    """
-    row = layout.rows[at]
-    line = next((one for one in row.lines if weight(one.text) >= 1), row.first)
-    text = plain(line.text)
-    if (match := _NAME_AND_TIME.fullmatch(text)) and is_title(name := _BY.sub("", match[1] or match[2]), 2):
-        return name.strip(), (line,)
-    if (match := _NAME_AND_HANDLE.fullmatch(text)) and is_title(name := match[1] or match[2], 2):
-        return name.strip(), (line,)
-    if (
-        not is_title(text, 2)
-        or weight(text) > LONGEST_NAME
-        or layout.header is line
-        or line.height < 0.7 * layout.median
-        or any(_is_dated(one) for one in _aligned(layout.rows[max(0, at - 1) : at], line))
-    ):
-        return None
-    beside = [one for one in row.lines if one is not line and _is_dated(one)]
-    under = [
-        one
-        for one in _aligned(layout.rows[at + 1 : at + 3], line)
-        if _is_dated(one) or plain(one.text).startswith("@")
-    ]
-    dated = beside[:1] or under[-1:]
-    return (_name_alone(text), (line, *dated)) if dated else None
-
-
-def _aligned(rows: Sequence[Row], line: Line) -> list[Line]:
-    """The lines of these rows that are close to a line and at its left edge."""
-    return [
-        one
-        for row in rows
-        for one in row.lines
-        if abs(one.left - line.left) < 2 * line.height
-        and min(abs(one.top - line.bottom), abs(line.top - one.bottom)) < 3 * line.height
-    ]
-
-
-def _is_dated(line: Line) -> bool:
-    return _TIME_OF_POST.fullmatch(plain(line.text)) is not None
-
-
-def _name_alone(text: str) -> str:
-    """A name without the handle or the place behind it."""
-    return re.split(r" ?@| · |·", text)[0].strip()[:LONGEST_NAME] or text
-
-
-def _is_posted(text: str) -> bool:
-    return weight(text) >= 4 and not text.startswith("@") and not _TIME_OF_POST.fullmatch(text)
-
-
-def _is_ago(text: str) -> bool:
-    return WHEN_RIGHT.fullmatch(text) is not None or _TIME_OF_POST.fullmatch(text) is not None
-
-
 def _longest(layout: Layout) -> Block | None:
     """The first long text of the body."""
     return next(
@@ -599,7 +478,7 @@ def _longest(layout: Layout) -> Block | None:
             if weight(block.text) >= POSTED
             and letters(block.text) > 0.6
             and "@" not in block.text[:40]
-            and not _NAME_AND_TIME.fullmatch(plain(block.text))
+            and not names_author(plain(block.text))
         ),
         None,
     )

@@ -93,6 +93,7 @@ INSIDE = {
         "ahead",
         "replies",
         "headings subjects",
+        "signed",
         "lists travel writings",
         "bookings cards contents money parcels",
         "captions digest lessons planned recorder valued",
