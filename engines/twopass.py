@@ -62,10 +62,13 @@ class TwoPasses:
         self._fast, self._exact = fast, exact
 
     def lines(self, tile: Image.Image, detector_side: int) -> Iterator[Line]:
-        read = list(self._fast(tile, detector_side))
-        doubtful = [line for line in read if is_doubtful(line)]
-        yield from (line for line in read if not is_doubtful(line))
-        for pieces in _sheets(doubtful, read, *tile.size):
+        doubtful = []
+        for line in self._fast(tile, detector_side):
+            if is_doubtful(line):
+                doubtful.append(line)
+            else:
+                yield line
+        for pieces in _sheets(doubtful, *tile.size):
             sheet = Image.new("RGB", (tile.width, max(piece.bottom for piece in pieces)))
             for piece in pieces:
                 sheet.paste(tile.crop(piece.box), (piece.left, piece.top))
@@ -85,29 +88,18 @@ def is_doubtful(line: Line) -> bool:
     return line.confidence < (SURE_IN_DETAIL if in_detail else SURE)
 
 
-def _box(line: Line, lines: list[Line], width: int, height: int) -> tuple[int, int, int, int]:
-    """A line's place on a tile of this size with its surroundings, which end where another line begins: in a
-    dense text, half of what is on the sheets would be lines above and below.
-    """
-    margin = round(MARGIN * min(line.height, line.width))
-    top, bottom = max(0, line.top - margin), min(height, line.bottom + margin)
-    for other in lines:
-        if other.left < line.right and line.left < other.right:
-            if other.top + other.bottom < line.top + line.bottom:
-                top = min(max(top, other.bottom), line.top)
-            elif other is not line:
-                bottom = max(min(bottom, other.top), line.bottom)
-    return max(0, line.left - margin), top, min(width, line.right + margin), bottom
-
-
-def _sheets(doubtful: list[Line], lines: list[Line], width: int, height: int) -> Iterator[list[Piece]]:
-    """The doubtful ones of the lines of a tile of this size in rows, on sheets of its width: the highest
-    first, so that a row wastes little.
+def _sheets(lines: list[Line], width: int, height: int) -> Iterator[list[Piece]]:
+    """The lines of a tile of this size in rows, on sheets of its width: the highest first, so that a row
+    wastes little.
     """
     pieces: list[Piece] = []
     left = top = 0
-    for line in sorted(doubtful, key=lambda line: -line.height):
-        box = _box(line, lines, width, height)
+    for line in sorted(lines, key=lambda line: -line.height):
+        margin = round(MARGIN * min(line.height, line.width))
+        box = (
+            max(0, line.left - margin), max(0, line.top - margin),
+            min(width, line.right + margin), min(height, line.bottom + margin),
+        )  # fmt: skip
         if left and left + box[2] - box[0] > width:
             left, top = 0, max(piece.bottom for piece in pieces) + GAP
         if pieces and top + box[3] - box[1] > HIGHEST * width:

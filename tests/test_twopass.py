@@ -105,13 +105,6 @@ def test_a_neighbour_in_the_surroundings_of_a_line_is_not_taken_for_it():
     assert sorted(one.text for one in Models(*tight).read()) == ["exact one", "exact three", "exact two"]
 
 
-def test_in_a_dense_text_the_lines_above_and_below_are_not_read_again():
-    models = Models(line("one", 100, 0.99), line("two", 131), line("three", 162, 0.99), line("four", 600))
-    assert sorted(one.text for one in models.read()) == ["exact four", "exact two", "one", "three"]
-    [((_, height), _)] = models.sheets
-    assert height == 48 + twopass.GAP + 32  # the last one has surroundings
-
-
 def test_pieces_of_a_line_are_put_together():
     halves = [Line("Grand", 0.9, 20, 10, 100, 40), Line("total", 0.8, 110, 10, 210, 40)]
     engine = twopass.TwoPasses(lambda tile, side: [line("Crand tota1")], lambda sheet, side: reversed(halves))
@@ -125,7 +118,7 @@ def test_pieces_of_a_line_are_put_together():
 )
 def test_no_sheet_is_too_high_and_each_line_is_on_one(places):
     lines = [Line("text", 0.5, left, top, left + wide, top + high) for left, top, wide, high in places]
-    sheets = list(twopass._sheets(lines, lines, *SIZE))
+    sheets = list(twopass._sheets(lines, *SIZE))
     pieces = [piece for sheet in sheets for piece in sheet]
     assert sorted(piece.line.top for piece in pieces) == sorted(one.top for one in lines)
     assert all(piece.bottom <= twopass.HIGHEST * SIZE[0] and piece.right <= SIZE[0] for piece in pieces)
