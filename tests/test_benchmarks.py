@@ -17,6 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURES = (
     "upload of phone screenshots, 3 clients",
     "upload, encrypted against not",
+    "receipts of a month, p95",
+    "open threads, p95",
+    "What is my next trip?, p50",
     "list of 20, p50",
     "list of 20, against",
     "list of 20, encrypted against not",
