@@ -11,13 +11,14 @@ note's title, a memory, a tool's arguments. What a person writes to a model or a
 to send. What was not read cannot be judged.
 """
 
+import collections
 import functools
 import itertools
 import re
 import unicodedata
 import urllib.parse
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -195,8 +196,8 @@ def set_cleared(photo_id: int, *, cleared: bool) -> None:
 def tallied() -> dict[str, int]:
     """The number of photos with the same kinds of what is sensitive, by these kinds, with blanks between."""
     # The condition is literal, as in the partial index `analyses_sensitive`, which has all that is read.
-    rows = db.execute_sql("SELECT sensitive, count(*) FROM analyses WHERE sensitive <> '' GROUP BY sensitive")
-    return dict(cast("list[tuple[str, int]]", rows.fetchall()))
+    rows = db.execute_sql("SELECT sensitive FROM analyses WHERE sensitive <> ''").fetchall()
+    return collections.Counter(kinds for (kinds,) in rows)
 
 
 def counts(tallied: dict[str, int]) -> dict[str, int]:
