@@ -23,6 +23,7 @@ NOT_RUN = {
     r"^pipx install": "needs the network: tests/test_release.py installs the wheel so",
     r"^(nice -n 19 )?make (bench|compare|load|judge|train)": "measures for minutes",
     r"-m benchmarks\.|make test-all": "measures for minutes",
+    r"tests/test_(past|site)\.py": "minutes, and the network: `make release-test` runs them",
     r"tls init": "the others would have to use https from then on: tests/test_certificates.py",
     r"openapi-python-client": "makes clients by other programs: tests/test_client_makers.py",
 }
