@@ -16,7 +16,7 @@ pytest.register_assert_rewrite("tests.support")
 import analysis  # noqa: E402
 import database  # noqa: E402
 import llm  # noqa: E402
-from app import create_app  # noqa: E402
+from app import Application, create_app  # noqa: E402
 from clock import utc_now  # noqa: E402
 from engines import configuration  # noqa: E402
 from settings import Settings  # noqa: E402
@@ -26,6 +26,7 @@ from tests.support.beginning import begin  # noqa: E402
 from tests.support.client import Client  # noqa: E402
 from tests.support.drawing import draw  # noqa: E402
 from tests.support.fake_llm import FakeLLM  # noqa: E402
+from tests.support.routing import CompiledOnce  # noqa: E402
 
 MEMORY = "/dev/shm"
 ROOM = 2 * 1024**3  # bytes; a run has some hundred megabytes at once
@@ -33,6 +34,7 @@ ROOM = 2 * 1024**3  # bytes; a run has some hundred megabytes at once
 
 def pytest_configure(config):
     use_memory_for_files()
+    Application.url_rule_class = CompiledOnce
     hypothesis.settings.load_profile(config.getoption("--hypothesis-profile") or properties.QUICK)
 
 
