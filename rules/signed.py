@@ -91,7 +91,6 @@ def signature(layout: Layout, at: int) -> tuple[str, tuple[Line, ...]] | None:
     if (
         not is_title(text, 2)
         or weight(text) > LONGEST_NAME
-        or layout.header is line
         or line.height < 0.7 * layout.median
         or any(is_dated(one) for one in _aligned(layout.rows[max(0, at - 1) : at], line))
     ):
@@ -102,6 +101,8 @@ def signature(layout: Layout, at: int) -> tuple[str, tuple[Line, ...]] | None:
         for one in _aligned(layout.rows[at + 1 : at + 3], line)
         if is_dated(one) or plain(one.text).startswith("@")
     ]
+    if layout.header is line and not any(map(is_dated, (*beside, *under))):
+        return None  # the bar of somebody's profile
     dated = beside[:1] or under[-1:]
     return (_name_alone(text), (line, *dated)) if dated else None
 
