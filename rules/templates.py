@@ -175,10 +175,21 @@ def _filled(record: Record, what: str, language: str) -> str:
     def fill(text: str) -> str:
         return _FIELD.sub(lambda match: _shown(record, match[1], match[2] or "", language), text)
 
+    def kept(template: str) -> str:
+        """A template without the brackets, and without what is in them where it is unknown or said around
+        them: “Settings” of the settings.
+        """
+        frame = _OPTIONAL.sub("", template).casefold()
+
+        def more(match: re.Match[str]) -> str:
+            is_said = fill(match[1]).strip(" “”").casefold() in frame
+            return match[1] if known(match[1]) and not is_said else ""
+
+        return _OPTIONAL.sub(more, template)
+
     for template in _TEMPLATES.get(record.type, {}).get(language, {}).get(what, []):
         if known(_OPTIONAL.sub("", template)):
-            kept = _OPTIONAL.sub(lambda match: match[1] if known(match[1]) else "", template)
-            return one_line(fill(kept)).strip(" ,，:：·–")
+            return one_line(fill(kept(template))).strip(" ,，:：·–")
     return ""
 
 

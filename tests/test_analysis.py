@@ -764,7 +764,7 @@ def test_what_an_earlier_version_of_the_rules_has_judged_is_judged_again_from_it
     assert worker.judge_older()
     assert not worker.judge_older()
     detail = client.get(f"/api/photos/{first}").json["analysis"]
-    assert (detail["title"], detail["summary"]) == ("fish market opens", "fish market opens.")
+    assert (detail["title"], detail["summary"]) == ("fish market opens", "Screen “fish market opens”")
     (hit,) = client.get("/api/search?q=flower").json["items"]
     assert hit["id"] == second
     assert client.get("/api/search?q=glued").json["items"] == []
