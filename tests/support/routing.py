@@ -1,4 +1,4 @@
-"""Addresses of the application that are compiled once, because thousands of tests make an application each."""
+"""Addresses of an application that are compiled once, because thousands of tests make one each."""
 
 from collections.abc import Callable
 
