@@ -390,11 +390,12 @@ def test_a_picture_that_takes_too_long_on_a_fast_machine_does_not_change_the_mod
     assert model.read(io.BytesIO(draw()))[1] == "both"
 
 
+@pytest.mark.slow
 def test_a_machine_that_is_too_slow_for_every_model_is_refused_until_a_picture_is_read(
     make_model, child_program
 ):
     child_program("SLOW = 60\n" + BY_SIZE)
-    model = make_model(ocr_model="both", time_limit=0.5)
+    model = make_model(ocr_model="both", time_limit=2)  # a child may take a second to start
     for text in ("one", "two", "three", "three"):  # the first one is too slow for `both`
         with pytest.raises(AnswerUnusable):
             analyse(model, draw(text))
