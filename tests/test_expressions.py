@@ -121,6 +121,7 @@ def as_python(pattern, flags):
     """An expression of JavaScript as one that Python parses, to make its hostile texts."""
     pattern = re.sub(r"\(\?<(?![=!])", "(?P<", pattern)
     pattern = re.sub(r"\\k<(\w+)>", r"(?P=\1)", pattern).replace("[^]", r"[\s\S]")
+    pattern = pattern.replace(r"\p{L}\p{N}", r"\w")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # "[[", which both read alike
         return hostile(pattern, re.IGNORECASE if "i" in flags else 0)
