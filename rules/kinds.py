@@ -226,8 +226,9 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _VOTED = re.compile(r"(?:u|r)/\w{3,}|\d{1,9} ?[·•] ?\d{1,9}[hdmw]\b")
+BY = "|".join(wordlists.table("writings")["byline"]["words"].split())  # alternatives of an expression
 _BYLINE = re.compile(
-    r"(?:by|von|par|por) [A-Z][\w.'-]{1,30} [A-Z][\w.'-]{1,30}|(?:来源|作者|编辑|文)[:：/]|·\s?\d{1,2} min"
+    rf"(?:{BY}) [A-Z][\w.'-]{{1,30}} [A-Z][\w.'-]{{1,30}}|(?:来源|作者|编辑|文)[:：/]|·\s?\d{{1,2}} min"
 )
 _CODE_LINE = re.compile(
     r"[{};]\s{0,4}$|^\s{0,12}(?:def|class|import|return|if|for|const|let|var|func|\$) |\w\(.{0,60}\)[:;]?$"

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from engines.lines import Line
 from rules.entities import MONTH
 from rules.headings import is_title
-from rules.kinds import AGO, WHEN_RIGHT
+from rules.kinds import AGO, BY, WHEN_RIGHT
 from rules.layout import Block, Layout, Row, joined, plain, weight
 
-_BY = re.compile(r"^(?:by|von|par|por) ", re.IGNORECASE)
+_BY = re.compile(rf"^(?:{BY}) ", re.IGNORECASE)
 _DATE = (
     r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
     rf"|\d{{1,2}}\.? {MONTH}\.?,? \d{{4}}|{MONTH}\.? \d{{1,2}}(?:,? \d{{4}})?)(?:[\s(].{{0,18}})?"

@@ -10,6 +10,7 @@ from engines.lines import Line
 from engines.records import Record
 from rules import wordlists
 from rules.headings import first_sentence, heading, is_day, is_title, names_nothing, site
+from rules.kinds import BY
 from rules.layout import (
     HEADER_BOTTOM,
     Block,
@@ -47,7 +48,7 @@ _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
 CODED_LENGTH = 40  # characters without a space that nobody has written
 _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
 _BYLINE = re.compile(
-    r"(?:by|von|par|por|作者|文)[:：/]? ?(.{2,40}?)(?: ?[·•|,].{0,60}| \S{1,8}[:：].{0,40})?", re.IGNORECASE
+    rf"(?:{BY}|作者|文)[:：/]? ?(.{{2,40}}?)(?: ?[·•|,].{{0,60}}| \S{{1,8}}[:：].{{0,40}})?", re.IGNORECASE
 )
 _VIEWS = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:views|播放|观看)", re.IGNORECASE)
 _FOLLOWED = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:subscribers|followers|粉丝|订阅)", re.IGNORECASE)
