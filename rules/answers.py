@@ -85,8 +85,8 @@ def answered(
 
 
 def _is_certain(asked: Question, one: "_Candidate") -> bool:
-    """Whether a screenshot says what is asked. For a day or an amount, an answer may also say that none is
-    there, if it is a screenshot of that thing; the entries of a list are under what they are called.
+    """Whether a screenshot says what is asked. A question for a day or an amount is also answered by "none is
+    there", where the screenshot is of the thing in question, and one for entries by the list of that name.
     """
     if one.value or one.quote.has_wish:
         return True
