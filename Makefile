@@ -18,6 +18,8 @@ ARCH ?= amd64
 # One more than the number of cores, because tests often wait for the processes that they have started.
 PROCESSES ?= $(shell expr $$(nproc) + 1)
 PYTEST := .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
+# Bytecode is kept also where the environment says otherwise, as in many images: tests start hundreds of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 # One line says what is missing, before anything is made.
 define need_python
