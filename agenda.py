@@ -10,7 +10,7 @@ an `event_id`, which is the item's id. They are dismissed and announced together
 the event takes that over. A dismissed row is never deleted by an analysis, only with its photo.
 
 Times are local, as screens show them, in the time zone of this machine. Triggers mark the rows of photos in
-the trash (`migrations/0019_agenda.py`); no list has them.
+the trash (`migrations/0019_agenda.sql`); no list has them.
 
 More than 550 lines, because finding, merging, announcing and listing an event must agree on when two are the
 same.

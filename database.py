@@ -17,15 +17,17 @@ import errno
 import logging
 import os
 import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 import peewee
 import sqlcipher3
-from playhouse.migrations import Runner
+from playhouse.migrations import Migration, Runner
 from playhouse.pool import PooledDatabase
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
@@ -558,7 +560,7 @@ def _pending_migrations(store: Store, *, any_age: bool) -> bool:
     with _first_look(store):
         # A key ring that was put back opens the newest data, so nothing is lost by using it.
         problem = "" if any_age else _loss()
-        status = Runner(db, str(MIGRATIONS)).status()
+        status = migrations_of(db).status()
     unknown = [row.name for row in status if row.path is None]
     if unknown:
         raise StartRefused(
@@ -567,6 +569,33 @@ def _pending_migrations(store: Store, *, any_age: bool) -> bool:
     if problem:
         raise StartRefused(f"The data in {store.folder} is not its newest: {problem}. {ADVICE}.")
     return any(row.applied is None for row in status)
+
+
+class _Statements(Migration):  # type: ignore[misc]  # playhouse brings no types
+    """A migration that is a file of SQL statements."""
+
+    def load(self) -> SimpleNamespace:
+        return SimpleNamespace(up=self._up)
+
+    def _up(self, _migrator: Any, base: peewee.Database) -> None:
+        statement = ""
+        for line in Path(self.path).read_text(encoding="utf-8").splitlines(keepends=True):
+            statement += line
+            if sqlite3.complete_statement(statement):  # not within a trigger
+                base.execute_sql(statement)  # type: ignore[no-untyped-call]
+                statement = ""
+
+
+class _Migrations(Runner):  # type: ignore[misc]  # as above
+    def migrations(self) -> list[Migration]:
+        files = Path(self.directory).glob("[0-9]*.sql")
+        statements = [_Statements(int(file.stem[:4]), file.stem, str(file), None) for file in files]
+        return sorted([*super().migrations(), *statements])
+
+
+def migrations_of(base: peewee.Database) -> Any:
+    """playhouse's runner of the migrations of a database: files of SQL statements, and Python modules."""
+    return _Migrations(base, str(MIGRATIONS))
 
 
 def _create(store: Store) -> None:
@@ -603,7 +632,7 @@ def _migrate() -> None:
     """Apply the pending migrations. Needs the lock exclusively."""
     db.connect(reuse_if_open=True)
     try:
-        runner = Runner(db, str(MIGRATIONS))
+        runner = migrations_of(db)
         is_new = not any(row.applied for row in runner.status())
         applied = runner.up()
         log.info("database %s", "made" if is_new else f"migrated: {', '.join(applied)}")

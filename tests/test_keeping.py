@@ -606,7 +606,7 @@ def version_before(client, settings, tmp_path, monkeypatch):
         database.close_store()
         steps = tmp_path / "migrations"
         steps.mkdir()
-        for step in database.MIGRATIONS.glob("00*.py"):
+        for step in database.MIGRATIONS.glob("00*"):
             if step.name < "0011":
                 shutil.copy(step, steps)
         before = dataclasses.replace(settings, data_dir=tmp_path / "before")

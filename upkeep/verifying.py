@@ -17,7 +17,6 @@ from typing import BinaryIO, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 import peewee
-from playhouse.migrations import Runner
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
@@ -263,7 +262,7 @@ def verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherDa
         answers = [row[0] for check in checks for row in copy.execute_sql(f"PRAGMA {check}").fetchall()]
         if answers != ["ok"]:
             raise Unreadable(f"The database is damaged: {answers[0]}.")
-        migrations = Runner(copy, str(database.MIGRATIONS))
+        migrations = database.migrations_of(copy)
         if unknown := [row.name for row in migrations.status() if row.path is None]:
             raise StartRefused(
                 f"The data was made by a newer Snaplore (migration {unknown[-1]}). Install that version or a "

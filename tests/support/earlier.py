@@ -30,7 +30,7 @@ from tests.support.fake_llm import FINDINGS, FakeLLM, Request
 from tests.support.service import Service, eventually
 
 FOLDERS = Path(__file__).parent / "earlier"
-NEWEST = sorted(database.MIGRATIONS.glob("[0-9]*.py"))[-1].name[:4]
+NEWEST = sorted(database.MIGRATIONS.glob("[0-9]*"))[-1].name[:4]
 
 QUERIES = (
     "",

@@ -1,11 +1,9 @@
-"""The first schema. A released migration never changes what comes out in the end: a later change is a new
-migration. What a later one replaces whole, like the counts and most indexes of analyses, is left out here.
+-- The first schema. A released migration never changes what comes out in the end: a later change is a new
+-- migration. What a later one replaces whole, like the counts and most indexes of analyses, is left out here.
+--
+-- It is plain SQL, because models cannot express checks, partial indexes, ids that are never reused (a client
+-- may still know a deleted one), and the full-text index.
 
-It is plain SQL, because models cannot express checks, partial indexes, ids that are never reused (a client
-may still know a deleted one), and the full-text index.
-"""
-
-STATEMENTS = """
 CREATE TABLE photos (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     device_id TEXT NOT NULL,
@@ -177,9 +175,3 @@ CREATE TABLE settings (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-"""
-
-
-def up(migrator, db):
-    for statement in STATEMENTS.strip().split(";\n"):
-        db.execute_sql(statement)

@@ -1,0 +1,1 @@
+-- Indexes and counts for the order in which pictures were taken: 0013 and 0026 make them as they are now.

@@ -1,0 +1,1 @@
+-- What each screenshot means, as a vector, and which ones still need one: 0028 makes the tables.

@@ -1,0 +1,1 @@
+-- The vectors that a configured provider makes of screenshots: 0028 makes the tables.

@@ -1,8 +1,0 @@
-"""Citations: what an answer of the assistant says, and the lines of screenshots that say it, as JSON.
-
-Answers that were stored before have none.
-"""
-
-
-def up(migrator, db):
-    db.execute_sql("ALTER TABLE messages ADD COLUMN citations TEXT")
