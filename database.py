@@ -17,7 +17,6 @@ import errno
 import logging
 import os
 import re
-import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -489,9 +488,7 @@ def known_failure(problem: BaseException | None) -> SnaploreError | None:
 
 @contextlib.contextmanager
 def unless_full() -> Iterator[None]:
-    """For a note in passing, like the time of a use: a full or read-only disk must not keep a program from
-    reading.
-    """
+    """For a note in passing, like the time of a use: a full or read-only disk must not prevent reading."""
     try:
         yield
     except DATABASE_ERRORS as problem:
@@ -581,7 +578,7 @@ class _Statements(Migration):  # type: ignore[misc]  # playhouse brings no types
         statement = ""
         for line in Path(self.path).read_text(encoding="utf-8").splitlines(keepends=True):
             statement += line
-            if sqlite3.complete_statement(statement):  # not within a trigger
+            if sqlcipher3.complete_statement(statement):  # not within a trigger
                 base.execute_sql(statement)  # type: ignore[no-untyped-call]
                 statement = ""
 
