@@ -357,9 +357,7 @@ def use_device(caller: Caller, device_id: str) -> bool:
 
 
 def check_device(caller: Caller, device_id: str) -> None:
-    """As `use_device`, for what belongs to a device as a whole. Raises `Forbidden` also when others have used
-    the device.
-    """
+    """As `use_device`, for a device as a whole. Raises `Forbidden` also when others have used it."""
     if not use_device(caller, device_id):
         raise Forbidden(
             f"The device `{device_id}` is used by others. Revoke their token, or pair this under its name."
@@ -376,9 +374,7 @@ def _is_used_by_others(device_id: str, token_id: int) -> bool:
 
 
 def _is_paired_anew(token: Token, device_id: str) -> bool:
-    """Whether `token` was paired under the name of a device, as that device reports it or as its token is
-    called.
-    """
+    """Whether `token` was paired under a device's name, as the device reports it or its token is called."""
     if not token.is_paired or not token.name:
         return False
     state = SyncState.get_or_none(SyncState.device_id == device_id)

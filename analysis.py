@@ -385,9 +385,7 @@ class Worker:
             return bool(Analysis.select(Analysis.reads_left).where(Analysis.id == claim.analysis_id).scalar())
 
     def _copied_from_stack(self, claim: Claim, analyser: str) -> bool:
-        """Copy the result of a near-duplicate with the same words, without a call, or wait for it while it is
-        being made; False when there is none.
-        """
+        """Copy, or wait for, the result of a near-duplicate with the same words; False when there is none."""
         with database.scope():
             stacks.place(claim.photo_id)
             if Analysis.select(Analysis.fresh).where(Analysis.id == claim.analysis_id).scalar():
@@ -664,9 +662,7 @@ def page(
 
 
 def statistics(*, now: datetime) -> shapes.Statistics:
-    """Counts by status, and of finished analyses by intent and category. Reads the tallies, so the cost does
-    not grow with the number of photos.
-    """
+    """Counts by status, and of finished analyses by intent and category, from the tallies."""
     counts = {"pending": 0, "processing": 0, "done": 0, "error": 0}
     intents: dict[str, int] = {}
     categories: dict[str, int] = {}
@@ -718,9 +714,7 @@ def _seconds_left(waiting: int, *, now: datetime) -> int | None:
 
 
 def state(photo_id: int, caller: access.Caller) -> shapes.AnalysisState:
-    """How far the analysis of a photo is. Raises `NotFound`, also when `caller` may only upload and somebody
-    else has uploaded it.
-    """
+    """How far the analysis of a photo is. Raises `NotFound`, also for a photo that `caller` may not see."""
     photo = photos.get(photo_id)
     of_its_device = caller.owns_device and photo.device_id == caller.device_id
     if caller.uploads_only and photo.token_id != caller.token_id and not of_its_device:

@@ -407,9 +407,7 @@ def _limiter(app: Application) -> Limiter:
 
 
 def _clock_follower(limiter: Limiter) -> Callable[[], None]:
-    """Reset the rate limiter when the clock steps back; otherwise its window would last until the clock
-    catches up.
-    """
+    """Reset the rate limiter when the clock steps back, or its window would last until it catches up."""
     ahead = time.time() - time.monotonic()
 
     def follow() -> None:

@@ -300,9 +300,7 @@ _DUE_TOO_LATE = """
 
 
 def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
-    """The ids of the next analysis and its photo. A probe may also be a row that failed by the provider's
-    fault.
-    """
+    """The ids of the next analysis and its photo. A probe may also take one that the provider failed."""
     row: tuple[int, int] | None
     if probe:
         row = db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()

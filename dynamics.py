@@ -167,9 +167,7 @@ def _device(origins: dict[int | str, str]) -> str:
 def _sources(
     article: Article, origins: dict[int | str, str], earlier: Dynamic | None = None
 ) -> dict[str, str]:
-    """The cited ids as the contract's JSON texts, including those that `earlier` cites, without sources that
-    were deleted meanwhile.
-    """
+    """The cited ids as the contract's JSON texts, with those of `earlier`, without deleted sources."""
     cited: dict[str, Sequence[int | str]] = {
         "source_photo_ids": article.photo_ids,
         "source_conversation_ids": article.conversation_ids,

@@ -124,9 +124,7 @@ NAMES = {
 
 
 class Mark(NamedTuple):
-    """What is known about a photo: the kinds of what is sensitive on it, with blanks between them, and
-    whether the person says that it is not.
-    """
+    """What is known about a photo: its kinds of what is sensitive, and whether the person cleared it."""
 
     sensitive: str = ""
     cleared: bool = False
@@ -157,9 +155,7 @@ def mark_as_now(photo_ids: Collection[int]) -> None:
 
 
 def mark_older() -> list[int]:
-    """Mark the newest photos that were stored before there were marks, or that earlier rules have judged;
-    returns the ids of those judged.
-    """
+    """Mark the newest photos that no or earlier rules have judged; returns the ids of those judged."""
     _doubt_marks_of_other_rules()
     # Literal, as in the partial index `analyses_unjudged`.
     due = Analysis.select(Analysis.photo, Analysis.visible_text).where(models.UNJUDGED)
@@ -249,9 +245,7 @@ def marks(photo_ids: Iterable[int]) -> dict[int, Mark]:
 
 
 def kinds_of(photo_ids: Iterable[int]) -> dict[int, list[str]]:
-    """The kinds of what is sensitive on those of these photos that have something sensitive, also in the
-    trash.
-    """
+    """The kinds of what is sensitive on those of these photos that have any, also in the trash."""
     return {photo_id: mark.sensitive.split() for photo_id, mark in marks(photo_ids).items() if mark.sensitive}
 
 
@@ -338,9 +332,7 @@ def _judged_results(content: str) -> list[tuple[int | None, bool]]:
 
 
 def check_arguments(arguments: Any, *, earlier: Sequence[Any] = ()) -> None:
-    """Raises `BadInput` when the arguments of a call that leaves hold something sensitive, by themselves or
-    with those of `earlier` calls.
-    """
+    """Raises `BadInput` when a call's arguments, alone or with `earlier` ones, hold something sensitive."""
     kinds = kinds_in(arguments, earlier=earlier)
     if kinds:
         raise BadInput(REFUSED.format(kinds=", ".join(NAMES[kind] for kind in kinds)))
@@ -413,9 +405,7 @@ def _numbers(*values: str) -> str:
 
 
 def _across(pieces: Sequence[str]) -> set[str]:
-    """What the numbers of the present call make with those of an earlier one: cards, accounts and identity
-    numbers, which have check digits.
-    """
+    """What the numbers of two calls make together: cards, accounts and ids, which have check digits."""
     checked = {"card", "iban", "national_id"}
     now, *before = pieces
     joined = (

@@ -177,9 +177,7 @@ def post_worker_init(worker: Worker) -> None:
 
 
 def _network(worker: Worker) -> Any:
-    """What may let the network in at run time: of a service for this machine alone, with a key and one
-    worker.
-    """
+    """What may let the network in at run time: of a local service with a key and one worker."""
     from tls.network import Network
 
     names = [socket_.getsockname() for socket_ in worker.sockets]

@@ -69,9 +69,7 @@ Side = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class Header(msgspec.Struct):
-    """What the child has read before it decodes: the size of the upright picture, and when it was taken, as
-    EXIF data has it.
-    """
+    """What the child has read before it decodes: the upright size, and when it was taken, by EXIF."""
 
     width: Side = 1
     height: Side = 1

@@ -144,9 +144,7 @@ def renew() -> None:
 
 
 def rebuild(progress: Callable[[int], None] | None = None) -> int:
-    """Rebuild index and vocabulary from the analyses; returns the number of indexed photos, which `progress`
-    receives as it grows.
-    """
+    """Rebuild index and vocabulary from the analyses; returns the number of photos, as `progress` gets it."""
     empty()
     indexed = 0
     rows = db.execute_sql("SELECT photo_id FROM analyses ORDER BY photo_id")
@@ -214,9 +212,7 @@ class Document(msgspec.Struct):
 
 
 def document_of(photo_id: int, texts: list[str] | None = None) -> Document | None:
-    """The document of a photo with the present text of its analysis, or with these texts; None when it has no
-    text.
-    """
+    """The document of a photo with the texts of its analysis, or with these; None without any text."""
     found = rows(
         f"SELECT {TEXTS}, content_category, intent, shown.device_id, original_timestamp"  # noqa: S608
         " FROM shown JOIN photos ON photos.id = photo_id WHERE photo_id = ?",
@@ -303,9 +299,7 @@ def _hide(photo_id: int, redacted: Document | None, sign: int) -> None:
 
 
 def _mark_holdings(photo_ids: list[int]) -> None:
-    """Record what these photos hold, as bits, for the filters of a search. It follows from the indexed text,
-    so it changes with that.
-    """
+    """Record what these photos hold, as bits, for the filters of a search. It follows from the index."""
     found = rows(
         "SELECT photo_id, entities, text FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))",
         msgspec.json.encode(photo_ids).decode(),
@@ -335,9 +329,7 @@ def _distinct(documents: Iterable[Document]) -> "collections.Counter[str]":
 
 
 def _count(documents: "collections.Counter[str]", sign: int = 1) -> None:
-    """Add these numbers of photos to the counts of their terms, or subtract them. Sorted terms visit each
-    page only once.
-    """
+    """Add these numbers of photos to the counts of their terms. Sorted terms visit each page only once."""
     counted = (msgspec.json.encode(sorted(documents.items())).decode(),)
     if sign > 0:
         db.execute_sql(

@@ -74,9 +74,7 @@ class Model(Protocol):
         """
 
     def memories_in(self, said: str, answered: str) -> tuple[list[MemoryCandidate], Usage]:
-        """Candidate memories from a person's message and its answer, not yet validated. Raises
-        `ModelFailure`.
-        """
+        """Candidate memories from a message and its answer, not yet validated. Raises `ModelFailure`."""
 
     def write_notes(self, material: articles.Material) -> articles.Notes:
         """Articles about the new material, each with its sources. Raises `ModelFailure`."""
@@ -104,9 +102,7 @@ class Reader(Protocol):
 
 
 class Provider:
-    """A configured provider's embedding model, and the process that compares its vectors. Safe to share
-    between threads.
-    """
+    """A provider's embedding model, and the process that compares its vectors. Safe to share by threads."""
 
     def __init__(self, config: Configuration, settings: Settings):
         named = dataclasses.replace(config, model=settings.embeddings or "")
@@ -119,9 +115,7 @@ class Provider:
         self.mark = f"{net.origin(config.base_url)} {named.model}"
 
     def embed(self, texts: Sequence[str], *, deadline: float) -> tuple[list[vectors.Embedded], int, Usage]:
-        """The packed vectors of some texts, the number of their dimensions, and the
-        usage. Raises `ModelFailure`.
-        """
+        """The packed vectors of some texts, their dimensions, and the usage. Raises `ModelFailure`."""
         found, usage = self._remote.embed(texts, deadline=deadline)
         return [vectors.quantised(vector) for vector in found], len(found[0]), usage
 
@@ -236,16 +230,12 @@ def model_for(config: Configuration, settings: Settings) -> Model:
 
 
 def reader(settings: Settings) -> Reader:
-    """What reads text on this machine, whichever model is configured. The open store owns it and closes
-    it.
-    """
+    """What reads text on this machine, whichever model is configured. The open store owns and closes it."""
     return database.store().cache(LoadedModels).reader(settings)
 
 
 def embedder() -> Embedder:
-    """What makes vectors of texts on this machine, whichever model is configured. The open store owns it and
-    closes it.
-    """
+    """What makes vectors of texts on this machine. The open store owns and closes it."""
     return database.store().cache(LoadedModels).embedder()
 
 
@@ -261,9 +251,7 @@ def provider(config: Configuration, settings: Settings) -> Provider | None:
 def judge_again(
     page: Page, reader: str, name: str, *, taken: datetime, settings: Settings
 ) -> tuple[Findings, str]:
-    """What the embedded model finds on a page that `reader` has read before, without its picture, and the
-    identity of the analyser.
-    """
+    """What the embedded model finds on a page that was read before, and the identity of the analyser."""
     found = judge(
         page,
         analyser=f"{LOCAL}/{reader}",

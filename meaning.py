@@ -197,9 +197,7 @@ def make_one() -> bool:
 
 
 def text_of(photo_id: int) -> str:
-    """What a photo's vector is made of: its title, summary, note and text, the person's own before those of
-    the analysis, the status bar left out.
-    """
+    """What a photo's vector is made of: its title, summary, note and text, without the status bar."""
     return _joined(_texts_of(photo_id))
 
 
@@ -316,9 +314,7 @@ class _Judged(NamedTuple):
 
 
 def _near_at_provider(wanted: str, settings: Settings, *, guarded: bool) -> _Judged | None:
-    """By the vectors of the configured provider; None when it may not or cannot be asked, or when there are
-    too few of its vectors.
-    """
+    """By the vectors of the configured provider; None when it cannot be asked, or has too few of them."""
     if not settings.embeddings:
         return None
     with database.scope():
@@ -400,9 +396,7 @@ def _joined(parts: list[str]) -> str:
 
 
 def _is_held(photo_id: int, settings: Settings) -> bool:
-    """Whether the gate holds a photo back: it is marked, or something sensitive is in its texts, each by
-    itself or together, as they would be sent.
-    """
+    """Whether the gate holds a photo back: it is marked, or something sensitive is in its texts."""
     if not gate.is_closed(settings):
         return False
     parts = _texts_of(photo_id)
@@ -437,9 +431,7 @@ def _is_known(mark: str, dimensions: int) -> bool:
 
 
 def _claim(maker: str, now: datetime, *, together: int) -> list[MeaningDue]:
-    """The newest photos due for this maker, which no other worker takes meanwhile: up to `together`, or one
-    that has failed.
-    """
+    """The newest photos due for this maker, leased: up to `together`, or one that has failed."""
     seconds = int(now.replace(tzinfo=UTC).timestamp())
     for failures, most in ((0, together), *((count, 1) for count in range(1, MOST_FAILURES))):
         free = (MeaningDue.failures == failures) & (MeaningDue.leased_until <= seconds)

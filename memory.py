@@ -158,9 +158,7 @@ def page(
 
 
 def statistics(*, now: datetime) -> shapes.MemoryStatistics:
-    """Counts of the memories that have not expired, in total, by type and by category. A category without
-    memories is left out.
-    """
+    """Counts of the memories that have not expired, in total, by type and by category."""
     kinds = Memory.select(Memory.memory_type, Memory.category, peewee.fn.COUNT(Memory.id)).where(_alive(now))
     counts = dict.fromkeys(MEMORY_TYPES, 0)
     categories: dict[str, int] = {}

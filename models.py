@@ -258,9 +258,7 @@ class Record(Model):
 
 
 class Thread(Model):
-    """One order, parcel, trip, booking, bill or page, seen on several screenshots. Derived from the traces
-    of its records.
-    """
+    """An order, parcel, trip, booking, bill or page on several screenshots, derived from their traces."""
 
     id = peewee.AutoField()
     type = peewee.TextField()
@@ -314,9 +312,7 @@ class ThreadApart(Model):
 
 
 class Shown(Model):
-    """What is shown of a photo that is not in the trash: the person's own words where there are some, else
-    the analysis's. A view: nobody writes it.
-    """
+    """What is shown of a photo outside of the trash: own words, else the analysis's. A read-only view."""
 
     photo_id: int  # added by peewee for `photo`
     photo = peewee.ForeignKeyField(Photo, primary_key=True, backref="shown")
@@ -413,9 +409,7 @@ IS_KEPT = peewee.fn.EXISTS(
 
 
 class Tally(Model):
-    """The number of photos that are alike in everything that a list filters by. Triggers keep it; `tallies`
-    reads it.
-    """
+    """The number of photos that are alike in all that lists filter by. Triggers keep it for `tallies`."""
 
     app_name = peewee.TextField()
     month = peewee.TextField()  # like 2026-11, UTC

@@ -108,9 +108,7 @@ def page(
 
 
 def ids_of_page(number: int, size: int, filters: Filters, order: Order = "uploaded") -> tuple[int, list[int]]:
-    """The total and the ids of one page: the newest upload first, or, if `order` is `taken` or in a period,
-    the latest picture first.
-    """
+    """The total and the ids of a page: by upload or, with `taken` or a period, by the time of the picture."""
     taken = order == "taken" or filters.since is not None or filters.until is not None
     by = ("taken_at", "photo_id") if taken else ("photo_id",)
     if filters.tag is not None:
@@ -163,9 +161,7 @@ def open_names(most: int) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]
 
 
 def timeline(filters: Filters) -> list[shapes.MonthCount]:
-    """The months in which pictures were taken, the newest first, each with their number. A period in
-    `filters` is ignored.
-    """
+    """The months in which pictures were taken, the newest first, with their numbers, whatever the period."""
     months = tallies.by_month(filters.values(), stacks=filters.stacks)
     return [{"month": month, "photos": number} for month, number in months]
 
@@ -300,9 +296,7 @@ def set_moving(photo_ids: list[int]) -> None:
 
 
 def set_place(photo: Photo, place: int, *, size: int, thumbnail: int) -> bool:
-    """Note where the original of a photo is, of so many bytes, and its thumbnail's; False when the row has
-    changed meanwhile.
-    """
+    """Note where an original is, with its bytes and its thumbnail's; False when the row has changed."""
     is_away = place == away.AWAY
     changed = {
         "away": place,
@@ -406,9 +400,7 @@ def older(before: datetime) -> "peewee.ModelSelect[Any]":
 
 
 def count_older(before: datetime) -> int:
-    """The number of photos that retention deletes. Those that it spares are looked at one by one, not those
-    that it deletes.
-    """
+    """The number of photos that retention deletes, counted by those that it spares."""
     uploaded = Photo.select().where(Photo.created_at < before).count()
     in_trash = Trash.select().join(Photo).where(Photo.created_at < before).count()
     return uploaded - in_trash - count_spared(before)
@@ -448,17 +440,13 @@ def purge(before: datetime, *, most: int) -> int:
 
 
 def purge_trash(before: datetime, *, most: int) -> int:
-    """Delete up to `most` photos that went to the trash before `before`, the first ones first; returns how
-    many.
-    """
+    """Delete up to `most` photos that went to the trash before `before`, oldest first; returns how many."""
     due = thrown_away(before).order_by(Trash.deleted_at).limit(most)
     return len(_delete(due.select(*_FILE_COLUMNS)))
 
 
 def purge_all(before: datetime, *, most: int) -> int:
-    """Delete up to `most` photos that were uploaded before `before`, also kept ones and those in the trash;
-    returns how many.
-    """
+    """Delete up to `most` photos uploaded before `before`, also kept and trashed ones; returns how many."""
     return len(_delete(_FILES.where(Photo.created_at < before).order_by(Photo.created_at).limit(most)))
 
 
@@ -567,9 +555,7 @@ def _tagged(filters: Filters, tag: str) -> Selected:
 
 
 def _among(filters: Filters, *, taken: bool) -> Selected:
-    """The photos that pass the filters without the period. SQLite uses no index for a column with a plus, so
-    that it uses the right one for the order.
-    """
+    """The photos that pass the filters without the period. SQLite uses no index for a column with a plus."""
     values = {name: value for name, value in filters.values().items() if value is not None}
     leading = None
     among = Selected("analyses")

@@ -218,9 +218,7 @@ def are_same(first: BinaryIO, second: BinaryIO) -> bool:
 
 
 def as_jpeg(picture: BinaryIO) -> bytes:
-    """The whole picture as a JPEG, upright and without metadata, for a browser that cannot show the original.
-    Raises as `examine` does.
-    """
+    """The whole picture as a JPEG, upright and without metadata. Raises as `examine` does."""
     return _jpeg(decode(picture), quality=JPEG_QUALITY)
 
 
@@ -303,9 +301,7 @@ _DAMAGE = (
 def _from_child(
     picture: BinaryIO, kind: heif.Kind, side: int, patience: float | None
 ) -> tuple[heif.Header, Image.Image]:
-    """The header of a HEIC or AVIF, and the upright picture with a long side of at most `side` pixels (0: in
-    full size), RGB. Raises as `examine` does.
-    """
+    """The header of a HEIC or AVIF, and the upright RGB picture of `side` pixels at most (0: in full)."""
     with heif.opened(picture, kind, patience=patience) as decoder:
         pixels = decoder.header.width * decoder.header.height
         if pixels > MAX_PIXELS:

@@ -80,9 +80,7 @@ MOST_TITLES = 3  # titles of new notes in their notification, by the contract
 
 
 def announce(settings: Settings) -> None:
-    """Check the settings at start, and log those without effect. Raises `StartRefused` for an address or a
-    secret with which no call can succeed.
-    """
+    """Check the settings at start; log those without effect. Raises `StartRefused` for a useless one."""
     if settings.fcm_project_id or settings.fcm_credentials_json:
         names = f"{variable('fcm_project_id')} and {variable('fcm_credentials_json')}"
         log.info(
@@ -166,9 +164,7 @@ class _Attempt(NamedTuple):
 
 
 class _Webhook:
-    """The operator's webhook while one notification is sent. Several threads use it and share the remaining
-    time.
-    """
+    """The operator's webhook while one notification is sent. Several threads share the remaining time."""
 
     def __init__(self, url: str, settings: Settings):
         self._url = url
@@ -177,9 +173,7 @@ class _Webhook:
         self._until = time.monotonic() + BROADCAST_SECONDS
 
     def take(self, device: PushDevice, notification: Notification) -> bool:
-        """Call the webhook, again after each of `RETRY_DELAYS`; returns whether it accepted. Network failures
-        are logged.
-        """
+        """Call the webhook, again after each of `RETRY_DELAYS`; returns whether it accepted."""
         body = json.dumps(_payload(device, notification)).encode()
         message_id = f"msg_{secrets.token_hex(16)}"
         for delay in (*RETRY_DELAYS, None):
@@ -249,9 +243,7 @@ def _payload(device: PushDevice, notification: Notification) -> dict[str, Any]:
 
 
 def signed(key: bytes, message_id: str, body: bytes, *, now: datetime) -> dict[str, str]:
-    """The headers of Standard Webhooks 1.0 with a symmetric signature. By the id, the receiver can recognise
-    a repeated call.
-    """
+    """The headers of Standard Webhooks 1.0 with a symmetric signature. The id marks a repetition."""
     seconds = to_epoch_ms(now) // 1000
     digest = hmac.digest(key, b"%s.%d.%s" % (message_id.encode(), seconds, body), "sha256")
     return {
@@ -286,9 +278,7 @@ def _guard(url: str) -> net.Guard:
 
 
 def retry_after(headers: Mapping[str, str], most: float) -> float:
-    """The seconds of Retry-After, at most `most`; 0 without them. A date is ignored: the ordinary delay is
-    good enough.
-    """
+    """The seconds of Retry-After, at most `most`; 0 without them. A date is ignored."""
     value = headers.get("Retry-After", "").strip()
     return min(float(value[:20]), most) if value.isascii() and value.isdigit() else 0.0
 

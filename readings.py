@@ -63,9 +63,7 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 def save(photo_id: int, page: Page, *, reader: str) -> Page:
-    """Store what was read on a photo, in place of an earlier reading; returns it as it is stored. `reader` is
-    the engine.
-    """
+    """Store what the engine `reader` has read on a photo, in place of an earlier reading; returns it."""
     columns = row(photo_id, page, reader=reader)
     Reading.insert(**columns).on_conflict_replace().execute()
     return Page(page.width, page.height, packing.unpack(columns["lines"]))

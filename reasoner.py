@@ -458,9 +458,7 @@ def _mark_noted(photo_ids: list[int]) -> None:
 
 
 def _origins(article: Article) -> dict[int | str, str]:
-    """The cited ids with their devices, without what was deleted or thrown away during the call of the model:
-    nothing of that may be saved.
-    """
+    """The cited ids with their devices, without what was deleted during the call of the model."""
     there = Photo.id.in_(article.photo_ids) & ~models.IN_TRASH
     screenshots = Photo.select(Photo.id, Photo.device_id).where(there)
     conversations = Conversation.select(Conversation.id, Conversation.device_id).where(
@@ -473,9 +471,7 @@ def _origins(article: Article) -> dict[int | str, str]:
 
 
 def _push(settings: Settings, notes: list[Dynamic]) -> None:
-    """Push once for all new notes, and name none that rests on something sensitive. A failed push is logged;
-    the notes stay saved.
-    """
+    """Push once for all new notes, naming none that rests on something sensitive. Failures are logged."""
     if not notes:
         return
     with database.scope():

@@ -103,9 +103,7 @@ def copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now:
 
 
 def _records_of(photo_id: int, found: Findings, read: tuple[Page, str] | None) -> list[Record]:
-    """The records of a remote model with their lines, or those of the rules where it has named none: smaller
-    models leave the field out.
-    """
+    """The records of a remote model with their lines, or the rules' where it names none."""
     if found.records is not None:
         page = None if read is None else read[0]
         return records.on_page(found.records, page, confidence=found.confidence)
@@ -162,9 +160,7 @@ def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, n
 
 
 def keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
-    """Save what was read on a photo outside of its analysis, and index its text together with what a remote
-    model has seen.
-    """
+    """Save what was read on a photo outside of its analysis, and index it with what a model has seen."""
     columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records, Analysis.confidence)
     row = columns.where(Analysis.photo == photo_id).get_or_none()
     if row is None:
@@ -189,9 +185,7 @@ def _keep_reading(photo_id: int, page: Page, reader: str) -> Page:
 
 
 def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
-    """Save what the picture tells about the person. A second analysis of it adds nothing, because memories
-    are de-duplicated.
-    """
+    """Save what the picture tells about the person. Memories are de-duplicated."""
     device_id = photos.get(claim.photo_id).device_id if candidates else ""
     for candidate in candidates:
         memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)

@@ -113,9 +113,7 @@ def find(
 
 
 def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
-    """How many photos from `first_id` on match a query, at most `most`: those with every word, without
-    typos.
-    """
+    """The number of photos from `first_id` on with every word of a query, without typos, at most `most`."""
     request = request_of(text, photos.Filters(), now)
     scope = msgspec.structs.replace(request.scope, first_id=first_id)
     if not request.query.is_empty:
@@ -124,9 +122,7 @@ def count_new(text: str, first_id: int, *, most: int, now: datetime) -> int:
 
 
 def newest(text: str, most: int, *, guarded: bool = False, now: datetime) -> list[int]:
-    """The newest photos that match a query, at most `most`: those with every word, without typos; or, without
-    any words, all that pass its operators.
-    """
+    """The newest photos with every word of a query, or without words all that pass its operators."""
     request = request_of(text, photos.Filters(), now, guarded=guarded)
     if not request.query.is_empty:
         return newest_with_all(request, request.scope, most)
@@ -201,9 +197,7 @@ def _texts(photo_ids: list[int], *, guarded: bool) -> list[_Searched]:
 
 
 class _Comparison:
-    """Compares the texts of photos with one query. What depends on the query alone is prepared once, because
-    a hundred photos are compared.
-    """
+    """Compares the texts of a hundred photos with one query, which is prepared once."""
 
     def __init__(self, words: list[Word], query: Query):
         self._words = words
@@ -249,9 +243,7 @@ class _Comparison:
         return coverage, COVERED * coverage + CLOSE * close + HEADING * heading
 
     def _closeness(self, marks: list[tuple[int, int]]) -> float:
-        """How close to each other the words stand, of which there is at least one. `marks` are their places
-        in the sequence and numbers.
-        """
+        """How close the words, of which one is there, are. `marks` are places in the sequence and numbers."""
         if len(self._words) == 1:
             exactly, nearby = 1, 1
         else:
@@ -260,9 +252,7 @@ class _Comparison:
 
 
 def _may_be_a_part(word: Word, present: set[str]) -> bool:
-    """Whether a word that is not among the `present` terms, or only with a typo, may be a part of one. The
-    parts take long to find.
-    """
+    """Whether a word that is not among the `present` terms may be a part of one, which takes long to find."""
     worth = max((worth for term, worth in word.meanings.items() if term in present), default=0.0)
     return worth <= TYPO and max(word.meanings.values(), default=CONFUSED) >= CONFUSED
 

@@ -41,9 +41,7 @@ def by_result() -> list[tuple[str, str, str, int]]:
 
 
 def largest_apps(most: int) -> list[tuple[str, int]]:
-    """The `most` apps with the most photos, each with their number. Photos without an app's name count for
-    none.
-    """
+    """The `most` apps with the most photos, each with their number, without those that have no name."""
     sql = """SELECT app_name, sum(photos) AS number FROM tallies WHERE app_name <> ''
         GROUP BY app_name ORDER BY number DESC, app_name LIMIT ?"""
     return cast("list[tuple[str, int]]", db.execute_sql(sql, (most,)).fetchall())

@@ -42,9 +42,7 @@ _ALIKE = {character: group for group in ("0o", "1li") for character in group}
 
 
 def counts(of: Iterable[str], *, guarded: bool = False) -> dict[str, int]:
-    """How many photos contain these terms, for a guarded query without what is redacted; terms without photos
-    are left out.
-    """
+    """How many photos contain each of these terms, for a guarded query without what is redacted."""
     number = SEEN if guarded else "documents"
     sql = f"SELECT term, {number} FROM vocabulary WHERE term IN (SELECT value FROM json_each(?))"  # noqa: S608
     if guarded:
@@ -53,9 +51,7 @@ def counts(of: Iterable[str], *, guarded: bool = False) -> dict[str, int]:
 
 
 def sounding(syllables: list[str], *, guarded: bool) -> list[str]:
-    """The runs of characters with these sounds whose pairs are in the vocabulary, the most frequent first, as
-    terms with spaces.
-    """
+    """The runs of characters with these sounds in the vocabulary, the most frequent first, as terms."""
     if not 2 <= len(syllables) <= han.MOST_SYLLABLES:
         return []
     number = SEEN if guarded else "documents"
@@ -107,9 +103,7 @@ class _Block(NamedTuple):
 
 
 class Words:
-    """The words of the vocabulary, 3 MB for 100,000. Immutable: `with_new` returns another one, so readers
-    need no lock.
-    """
+    """The words of the vocabulary, 3 MB for 100,000. Immutable, so that readers need no lock."""
 
     def __init__(self, photos: int, *, guarded: bool):
         self.photos = photos  # in the index when it was read, to tell how outdated the counts are
@@ -140,9 +134,7 @@ class Words:
         return grown
 
     def has_aged(self, photos: int) -> bool:
-        """Whether a quarter of the photos or words has changed since it was read, so that outdated counts
-        and removed words matter.
-        """
+        """Whether a quarter of the photos or words has changed, so that outdated counts matter."""
         return abs(photos - self.photos) > self.photos / 4 or self.added > self._size / 4
 
     def __contains__(self, word: str) -> bool:
@@ -229,9 +221,7 @@ class Words:
         return self._blocks[self._place(word)]
 
     def _put(self, word: str, count: int) -> bool:
-        """Set the count of a word; returns whether the word is new here. A word that was removed from the
-        vocabulary and added again may still be here.
-        """
+        """Set the count of a word, which may have been removed and added again; returns whether it is new."""
         place = self._place(word)
         counted = dict(self._blocks[place].rows()) if self._blocks else {}
         fresh = word not in counted

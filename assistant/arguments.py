@@ -29,9 +29,7 @@ DAY = timedelta(days=1)
 
 
 def about(description: str, allowed: Sequence[str] = ()) -> Meta:
-    """The schema of a text argument. The model is shown the `allowed` words; `one_of` checks them and is
-    lenient about spelling.
-    """
+    """The schema of a text argument. The model sees the `allowed` words; `one_of` is lenient about them."""
     return Meta(description=description, extra_json_schema={"enum": list(allowed)} if allowed else None)
 
 
@@ -193,9 +191,7 @@ def read(shape: type[T], arguments: dict[str, Any]) -> T:
 
 
 def one_of(name: str, value: str, allowed: Sequence[str]) -> str | None:
-    """`value` in the spelling of `allowed`; None if it is empty. Raises `BadInput` that lists the allowed
-    words.
-    """
+    """`value` in the spelling of `allowed`; None if empty. Raises `BadInput`, naming the allowed words."""
     word = re.sub(r"[\s-]+", "_", value.lower())
     if word and word not in allowed:
         raise BadInput(f"{name}: must be one of {', '.join(allowed)}")

@@ -151,9 +151,7 @@ def _turn_of(conversation_id: str) -> Iterator[None]:
 def _complete(
     opening: Opening, rounds: Rounds, clock: Callable[[], datetime], allowed: AskedCall | None = None
 ) -> Reply:
-    """Run the turn to its end, or until the person must be asked, and store it, with the tokens it cost,
-    which a failed turn cost, too.
-    """
+    """Run the turn to its end, or until the person must be asked, and store it with its tokens."""
     pending: list[shapes.PendingCall] = []
     try:
         rounds.run(allowed)

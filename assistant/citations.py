@@ -47,9 +47,7 @@ _VALUE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.,:/@+_-]{0,60}[A-Za-z0-9])?")
 
 
 class Citation(msgspec.Struct, frozen=True):
-    """What an answer says, and where that is: the indices of the lines in the reading of a photo, and their
-    boxes.
-    """
+    """What an answer says, and where: the indices of the lines in a photo's reading, and their boxes."""
 
     photo_id: int
     text: str

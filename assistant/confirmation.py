@@ -72,9 +72,7 @@ class Paused(msgspec.Struct):
 
 
 def pause(question_id: int, turn: Paused, asked: dict[str, Destination], *, now: datetime) -> None:
-    """Store an interrupted turn, and the calls that the person is asked about, by their ids. For use in a
-    transaction.
-    """
+    """Store an interrupted turn, and the calls that the person is asked about. Needs a transaction."""
     state = msgspec.json.encode(turn).decode()
     PausedTurn.insert(message=question_id, state=state).on_conflict_replace().execute()
     calls = {call.asked: (place, call) for place, call in enumerate(turn.open)}

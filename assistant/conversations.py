@@ -104,9 +104,7 @@ def unanswered(conversation_id: str, content: str, picture: bytes | None) -> Mes
 
 
 def has_foreign_text(question: Message) -> bool:
-    """Whether text that others wrote is in a conversation up to this user message: a picture, or what a
-    tool has found.
-    """
+    """Whether what others wrote is in a conversation up to this message: a picture, or a tool's finding."""
     known = db.execute_sql(
         f"SELECT {', '.join(Earlier._fields)} FROM messages WHERE conversation_id = ? AND id <= ?"  # noqa: S608
         " AND (role = 'tool' OR attachment_path IS NOT NULL) ORDER BY id DESC",
@@ -133,9 +131,7 @@ def is_foreign(message: Message | Earlier) -> bool:
 
 
 def drop_unless_stored(message: Message) -> None:
-    """Remove a message's file if its row was not stored: a transaction can fail as late as its commit, when
-    the disk is full.
-    """
+    """Remove a message's file if its row was not stored: even a commit can fail on a full disk."""
     path = message.attachment_path
     if path and not Message.select().where(Message.attachment_path == path).exists():
         (database.store().folder / path).unlink(missing_ok=True)
@@ -188,9 +184,7 @@ def open_picture(message: Message | Earlier) -> BinaryIO:
 
 
 def next_to_read() -> tuple[Message, str, list[str]] | None:
-    """The oldest user message whose turn has not been read for memories, its answer, and the memories that
-    were recalled for it.
-    """
+    """The oldest user message not read for memories yet, its answer, and what was recalled for it."""
     waiting = peewee.SQL("recalled IS NOT NULL")  # exactly the condition of the partial index
     question = Message.select().where(waiting).order_by(Message.id).first()
     if question is None:
@@ -320,9 +314,7 @@ def purge(before: datetime, *, most: int) -> int:
 
 
 def purge_begun(before: datetime, *, most: int) -> int:
-    """Remove up to `most` conversations that began before `before`, active ones included; returns the number
-    removed.
-    """
+    """Remove up to `most` conversations that began before `before`, active ones too; returns how many."""
     return _delete(Conversation.created_at < before, most=most)
 
 

@@ -107,15 +107,11 @@ class Client:
         self.close()
 
     def list_tools(self) -> list[Tool]:
-        """The tools that can be offered to a model. Those that break the rules or limits are left out and
-        logged.
-        """
+        """The tools that can be offered to a model. Those that break rules or limits are left out."""
         return self._list_tools(time.monotonic() + self._deadline)
 
     def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        """The tool's result as text, about `MAX_RESULT` characters at most. An error that the server reports
-        is a result, too.
-        """
+        """The tool's result, or the error of the server, as text of about `MAX_RESULT` characters."""
         until = time.monotonic() + self._deadline
         try:
             try:
@@ -131,9 +127,7 @@ class Client:
         return self._result(raw)
 
     def close(self) -> None:
-        """End the session, if there is one, and close the connections. A server that does not answer is
-        ignored.
-        """
+        """End the session, if there is one, and close the connections. A server that is silent is ignored."""
         if self._session:
             seconds = min(CLOSE_SECONDS, self._deadline)
             ending = self._http.open("DELETE", self._url, headers=self._headers(), deadline=seconds)

@@ -104,9 +104,7 @@ def decode(data: bytes | msgspec.Raw, shape: type[T]) -> T:
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The data of each event in a stream (HTML Living Standard, section 9.2.6). Empty events, which only open
-    the stream, are skipped.
-    """
+    """The data of each event in a stream (HTML Living Standard, section 9.2.6), without empty ones."""
     data: list[bytes] = []
     kind = b""
     for line in _lines(pieces):
@@ -150,9 +148,7 @@ def result_text(result: CallResult) -> str:
 
 
 def header_value(value: str | int | bool) -> str:
-    """A value as a header: plain, or Base64 where plain text would be damaged (streamable-http, "Value
-    Encoding").
-    """
+    """A value as a header: plain, or Base64 where needed (streamable-http, "Value Encoding")."""
     text = value if isinstance(value, str) else str(value).lower()
     if _PLAIN.fullmatch(text) and not _ENCODED.fullmatch(text):
         return text
@@ -160,9 +156,7 @@ def header_value(value: str | int | bool) -> str:
 
 
 def header_text(value: str) -> str:
-    """The text that a header carries: the reverse of `header_value`. Raises `ValueError` for Base64 that is
-    not valid.
-    """
+    """The text of a header: the reverse of `header_value`. Raises `ValueError` for invalid Base64."""
     if not _ENCODED.fullmatch(value):
         return value
     return base64.b64decode(value[len("=?base64?") : -len("?=")], validate=True).decode()
@@ -244,9 +238,7 @@ def _mirrored(schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
 
 
 def _annotations(part: Any, depth: int) -> int:
-    """How often `x-mcp-header` occurs in a schema. A property of this name does not count: its value is a
-    schema.
-    """
+    """How often `x-mcp-header` occurs in a schema, without properties of this name."""
     if depth < 0:
         raise ValueError("its schema is nested too deeply")
     if isinstance(part, list):

@@ -48,9 +48,7 @@ class Listings:
     def tools_of(
         self, servers: list[McpServer], settings: Settings, seconds: float
     ) -> list[tuple[McpServer, mcp_messages.Tool]]:
-        """Each tool of each server, with its server, after at most so many seconds. Turns that begin together
-        share the requests.
-        """
+        """Each tool of each server, with its server, within so many seconds. Turns share the requests."""
         with self._guard:
             for server in servers:
                 known = self._of_server.get((server.id, server.url))

@@ -86,9 +86,7 @@ class Rounds:
         )
 
     def run(self, allowed: AskedCall | None = None) -> None:
-        """Ask the model and run its tools, until there is an answer or the person must be asked. A call that
-        they have just `allowed` runs first.
-        """
+        """Ask the model and run its tools to an answer or a question. An `allowed` call runs first."""
         with self._toolbox() as toolbox:
             if allowed is not None:
                 result = toolbox.run(allowed.tool, allowed.arguments, allowed_for=allowed.server)
@@ -161,9 +159,7 @@ class Rounds:
         return answer
 
     def _call(self, answer: Answer, toolbox: Toolbox) -> list[dict[str, Any]]:
-        """Run the tools that the model calls, but for calls that wait for the person; returns their results
-        when there are none of those.
-        """
+        """Run the tools that the model calls, unless one must be confirmed; returns their results."""
         calls = answer.tool_calls[:MAX_CALLS]
         self._spoken.append({**answer.message, "tool_calls": calls})
         self._present.append(self._spoken[-1])
@@ -244,9 +240,7 @@ class Rounds:
             setattr(self.usage, name, getattr(self.usage, name) + number)
 
     def _read_history(self) -> None:
-        """Render this turn, and the earlier ones that fit, in the form that the model takes. For use in a
-        database scope.
-        """
+        """Render this turn, and the earlier ones that fit, in the model's form. Needs a scope."""
         transcript = Transcript(self._opening.frame, self._opening.model.takes_tools, self._opening.gated)
         self._present = transcript.messages([self._opening.question, *self.following], pictures=True)
         asked = self._present[0]["content"]

@@ -126,9 +126,7 @@ class Toolbox:
         ]
 
     def destination(self, name: str, arguments: str) -> Destination | None:
-        """Where a call would send its arguments. None when they leave for nowhere, or when `run` refuses them
-        anyway.
-        """
+        """Where a call would send its arguments; None for nowhere, or when `run` refuses them anyway."""
         try:
             tool = self._tools.get(name)
             if tool is None or not tool.host:

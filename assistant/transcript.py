@@ -25,9 +25,7 @@ class History(NamedTuple):
 
 
 class Transcript(NamedTuple):
-    """Renders stored turns in the protocol's form. For a model that takes no tools, the tools' results are
-    appended to the person's message.
-    """
+    """Renders stored turns for the model. One without tools gets their results with the person's message."""
 
     frame: prompts.Frame
     takes_tools: bool

@@ -129,9 +129,7 @@ def providers(settings: Settings) -> list[Provider]:
 
 
 def hosts(settings: Settings) -> str:
-    """The hosts that may get a query, with commas between them: the secondary gets it when the primary fails
-    or finds nothing.
-    """
+    """The hosts that may get a query, with commas: the secondary gets it when the primary finds nothing."""
     return ", ".join(net.host(provider.address) for provider in providers(settings))
 
 

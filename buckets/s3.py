@@ -380,9 +380,7 @@ def _refusal(host: str, answer: net.Answer) -> Exception:
 
 
 def _objects(page: str, prefix: int) -> Iterator[tuple[str, Listed]]:
-    """The objects of a page of a listing, each with its whole key, token by token: nothing else of its XML is
-    needed.
-    """
+    """The objects of a page of a listing, each with its whole key. Nothing else of the XML is needed."""
     found: dict[str, str] = {}
     for match in _LISTED.finditer(page):
         if match["name"] is not None:

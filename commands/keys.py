@@ -39,9 +39,7 @@ def show_api_key(with_hint: bool) -> None:
 
 
 def hint(listening: str, api_key: str | None, settings: Settings) -> str:
-    """What a person needs to use the service: addresses, key, two calls, and how long it keeps data.
-    `listening` is the address that it listens on.
-    """
+    """What a person needs to use the service that listens on `listening`: addresses, key, two calls."""
     here, reach = addresses.opened_here(listening), addresses.reach(listening)
     everywhere = addresses.best(listening)
     port = listening.rpartition(":")[2]

@@ -47,9 +47,7 @@ def write(settings: Settings, *, now: datetime) -> list[str]:
 
 
 def _tell(thread_id: int, settings: Settings, *, now: datetime) -> str:
-    """Write the note about a thread; returns its title, "" where nothing may be told. Its state counts as
-    told in both cases.
-    """
+    """Write the note about a thread; returns its title, or "". Its state counts as told in both cases."""
     threads.count_as_told(thread_id)
     thread = threads.get(thread_id, now=now)
     words = wordlists.table("news").get(settings.language, wordlists.table("news")["en"])

@@ -67,9 +67,7 @@ class Outlet:
 
 
 def chosen(photo_ids: list[int]) -> list[int]:
-    """Those of these photos that exist and are not in the trash, in this order. Raises `NotFound` when none
-    is left.
-    """
+    """Those of these photos that exist and are not in the trash, in order. Raises `NotFound` for none."""
     there = {item["id"] for item in photos.list_items(photo_ids)}
     found = [photo_id for photo_id in dict.fromkeys(photo_ids) if photo_id in there]
     if not found:

@@ -31,9 +31,7 @@ MOST_COMPARED = 200  # records of a seller, the newest
 
 
 class Proposal(NamedTuple):
-    """A field of the records of a seller, whose name a person may have corrected, and its values before and
-    after on each photo.
-    """
+    """A field of the records of a seller, and its values before and after on each photo."""
 
     type: str
     field: str
@@ -50,9 +48,7 @@ class _Stored(NamedTuple):
 
 
 def proposed(photo_id: int) -> list[Proposal]:
-    """What the correction of a photo proposes for others, a proposal for each field with the same mistake
-    elsewhere. Raises `NotFound`.
-    """
+    """What a photo's correction proposes for others, field by field. Raises `NotFound`."""
     if not words.present([photo_id]):
         raise NotFound("Photo not found")
     stored = _stored(photo_id)
@@ -70,9 +66,7 @@ def proposed(photo_id: int) -> list[Proposal]:
 
 
 def accept(photo_id: int, field: str, photo_ids: Sequence[int]) -> list[int]:
-    """Correct a field on those of `photo_ids` for which it is proposed, and return their ids. Raises
-    `NotFound`.
-    """
+    """Correct a field on those of `photo_ids` for which it is proposed; returns them. Raises `NotFound`."""
     corrected = []
     with db.atomic():
         for proposal in proposed(photo_id):

@@ -31,25 +31,19 @@ MOST_SHOWN = 100
 
 
 def days(settings: Settings) -> int:
-    """The age in days at which data is deleted, 0 for never: the value set at run time, else the
-    environment's. Needs a scope.
-    """
+    """The age in days at which data is deleted, 0 for never: the stored value, else the setting's."""
     chosen: int = models.stored_value("retention_days", settings.retention_days)
     return chosen
 
 
 def codes_days(settings: Settings) -> int:
-    """The age in days at which one-time codes go to the trash, 0 for never: the value set at run time, else
-    the environment's. Needs a scope.
-    """
+    """The age in days at which one-time codes go to the trash, 0 for never. Needs a scope."""
     chosen: int = models.stored_value("codes_days", settings.codes_expire)
     return chosen
 
 
 def expiring(settings: Settings, *, now: datetime) -> shapes.ExpiringPhotos:
-    """The photos that retention deletes within a week: their number, the first of them, and from when until
-    when they are due.
-    """
+    """The photos that retention deletes within a week: number, first ones, and when they are due."""
     age = timedelta(days=days(settings))
     due = photos.older(now - age + SOON)
     total = photos.count_older(now - age + SOON) if age else 0

@@ -58,9 +58,7 @@ def save(name: str, query: str, *, now: datetime) -> shapes.SavedSearch:
 
 
 def mark_opened(search_id: int, *, now: datetime) -> shapes.SavedSearch:
-    """Record that a person has opened a saved search: what it finds is not new any more. Raises
-    `NotFound`.
-    """
+    """Record that a person has opened a saved search: what it finds is no longer new. Raises `NotFound`."""
     with db.atomic():
         saved = SavedSearch.get_or_none(SavedSearch.id == search_id)
         if saved is None:

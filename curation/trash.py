@@ -35,9 +35,7 @@ ROOM = 0.06  # seconds between two batches, so that waiting writers get through
 
 
 def put(photo_ids: list[int], *, now: datetime) -> set[int]:
-    """Move these photos to the trash; returns the ids of those that are there now. One that was there already
-    keeps its time.
-    """
+    """Move these photos to the trash; returns the ids of those there now. Earlier ones keep their time."""
     with db.atomic():
         tags: dict[int, list[str]] = {}
         for row in PhotoTag.select().where(PhotoTag.photo.in_(photo_ids)).order_by(PhotoTag.folded):
@@ -79,18 +77,14 @@ def restore(photo_ids: list[int]) -> set[int]:
 
 
 def _judge_again(ids: Sequence[int]) -> None:
-    """Let the background walk over all photos, newest first, come to these again if it has passed them while
-    they were in the trash.
-    """
+    """Let the background walk over all photos come to these again, which it passed in the trash."""
     judged: dict[str, Any] = models.stored_value("analysis.judged", {})
     if ids and judged.get("below") is not None and judged["below"] <= max(ids):
         models.store_value("analysis.judged", judged | {"below": max(ids) + 1})
 
 
 def empty(*, now: datetime) -> int:
-    """Delete everything in the trash, files and rows, for good; returns the number of photos. Needs that no
-    scope is open: each batch has its own.
-    """
+    """Delete everything in the trash for good; returns the number of photos. Opens its own scopes."""
     deleted = 0
     while True:
         with database.scope():
@@ -107,9 +101,7 @@ def present(photo_ids: Iterable[int]) -> set[int]:
 
 
 def _analyses(photo_ids: list[int]) -> list[dict[str, Any]]:
-    """The rows of `analyses` with every column, as SQLite has them. The models would leave out a column that
-    a later version adds.
-    """
+    """The rows of `analyses` with every column that SQLite has, also those of later versions."""
     cursor = db.execute_sql(
         "SELECT * FROM analyses WHERE photo_id IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(photo_ids).decode(),),

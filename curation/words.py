@@ -89,9 +89,7 @@ def keep_selected(photo_ids: "peewee.ModelSelect[Any]") -> int:
 
 
 def tag(photo_ids: list[int], tag: str) -> set[int]:
-    """Give these photos a tag; returns the ids of those that exist. Raises `BadInput`, and changes nothing,
-    when one of them would have too many tags.
-    """
+    """Tag these photos, and return the ids of those that exist; all or none. Raises `BadInput`."""
     (checked,) = checked_tags([tag])
     folded = lexicon.folded_tag(checked)
     with db.atomic():

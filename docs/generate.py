@@ -70,9 +70,7 @@ def with_storeys(text: str, storeys: Sequence[tuple[str, Sequence[str]]]) -> str
 
 
 def filled(text: str, name: str, table: str) -> str:
-    """`text` with `table` between its two markers `<!-- name -->` and `<!-- /name -->`. Raises `ValueError`
-    unless `text` holds each marker once.
-    """
+    """`text` with `table` between `<!-- name -->` and `<!-- /name -->`. Raises `ValueError` without them."""
     begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
     before, _, rest = text.partition(begin)
     if not rest.count(end) == text.count(begin) == text.count(end) == 1:

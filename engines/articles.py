@@ -87,9 +87,7 @@ class Material(msgspec.Struct, frozen=True):
 
 
 class Article(msgspec.Struct):
-    """One note as a model wrote it, within the limits. `updates` is the id of the recent note that it
-    continues.
-    """
+    """One note as a model wrote it, within the limits. `updates` is the id of the note that it continues."""
 
     title: str
     content: str
@@ -174,9 +172,7 @@ _TAG = re.compile(r"<(?!https?://)(?=[A-Za-z/!?])")
 
 
 def _objects(found: Any) -> list[dict[str, Any]]:
-    """The articles of an answer: from the requested object, from one of several values, from a bare list, or
-    a single article.
-    """
+    """The articles of an answer: of the requested object, of several values, of a list, or a single one."""
     values = found if isinstance(found, list) else [found]
     objects = [value for value in values if isinstance(value, dict)]
     for value in objects:

@@ -164,9 +164,7 @@ def change(
 
 
 def apply_preset(settings: Settings, name: str, api_key: str | None) -> None:
-    """Store a preset's address and model, and the key if one is given. Raises `NotFound` for an unknown
-    name.
-    """
+    """Store a preset's address and model, and the key if one is given. Raises `NotFound`."""
     preset = PRESETS.get(name)
     if preset is None:
         raise NotFound("Preset not found")

@@ -155,9 +155,7 @@ class _Judged(msgspec.Struct):
 
 
 def kind_in(raw: str) -> str:
-    """The kind of screen (`rules/kinds.py`) that the embedded analyser put into `Findings.raw`; "" for what
-    another model answered.
-    """
+    """The kind of screen that the embedded analyser put into `Findings.raw`; "" for other models."""
     try:
         return msgspec.json.decode(raw, type=_Judged).kind
     except (msgspec.DecodeError, UnicodeEncodeError):

@@ -31,9 +31,7 @@ def tokens_today(*, now: datetime) -> int:
 
 
 def used_up(settings: Settings, *, now: datetime) -> bool:
-    """Whether the day's tokens are spent. The call that crosses the limit is finished: its tokens are known
-    only afterwards.
-    """
+    """Whether the day's tokens are spent. The call that crosses the limit is finished."""
     return bool(settings.daily_token_limit) and tokens_today(now=now) >= settings.daily_token_limit
 
 

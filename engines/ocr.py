@@ -76,9 +76,7 @@ NICENESS = 10
 
 
 class Ready(msgspec.Struct):
-    """The child's first message: which engine it has loaded (`both`, `tiny`, `small` or `tesseract`), or why
-    none.
-    """
+    """The child's first message: the engine that it has loaded, or why none."""
 
     engine: str = ""
     problem: str = ""
@@ -88,9 +86,7 @@ class Engine(Protocol):
     name: str
 
     def lines(self, tile: "Image.Image", detector_side: int) -> Iterable[Line]:
-        """The lines on `tile`, in no order. A failure is not caught: it ends the process, and only this
-        picture fails.
-        """
+        """The lines on `tile`, in no order. A failure ends the process, and only this picture fails."""
 
 
 class Strip(NamedTuple):
@@ -410,9 +406,7 @@ def _bitmap(tile: "Image.Image") -> bytes:
 
 
 def _is_text(line: Line) -> bool:
-    """False for marks alone and for a single letter, which is an icon (read as 个三口 or X) or the initial on
-    an avatar.
-    """
+    """False for marks alone, and for a single letter: an icon (read as 三 or X) or an initial."""
     text = line.text.strip()
     return line.confidence >= MIN_CONFIDENCE and (
         text.isdigit() if len(text) == 1 else any(character.isalnum() for character in text)

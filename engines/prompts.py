@@ -96,9 +96,7 @@ def analysis(
 
 
 def chat(frame: Frame, *, persona: str, remembered: list[str], now: datetime) -> str:
-    """The system prompt of a turn: `persona` (a skill's prompt, or `PERSONA`), the rules, and the memories in
-    `frame`.
-    """
+    """The system prompt of a turn: `persona` (a skill's, or `PERSONA`), rules, and memories in `frame`."""
     parts = [
         persona,
         _TEXTS["chat"].format(now=now.isoformat(sep=" ", timespec="minutes"), marker=frame.marker),

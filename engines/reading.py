@@ -53,9 +53,7 @@ _AMOUNT = re.compile(rf"{_NUMBER} ?([A-Z]{{3}})|([A-Z]{{3}}) ?{_NUMBER}")
 
 
 def read_findings(answer: str) -> Findings:
-    """The findings in a model's answer. Raises `AnswerUnusable` when it holds no object with any of the
-    fields.
-    """
+    """The findings in a model's answer. Raises `AnswerUnusable` when no object in it has any field."""
     try:
         found = _best_object(answer)
         return Findings(
@@ -78,9 +76,7 @@ def read_findings(answer: str) -> Findings:
 
 
 def read_memories(answer: str) -> list[MemoryCandidate]:
-    """The memories in a model's answer, an object with a list of them. Raises `AnswerUnusable` when it holds
-    no such object.
-    """
+    """The memories in a model's answer, an object with a list of them. Raises `AnswerUnusable`."""
     try:
         return list(itertools.islice(_memories(_best_object(answer).get("memories")), MAX_MEMORIES))
     except RecursionError:
@@ -88,9 +84,7 @@ def read_memories(answer: str) -> list[MemoryCandidate]:
 
 
 def loose_json(answer: str) -> Any:
-    """The JSON value of an answer that is JSON or nearly so; a list if there are several. Raises
-    `AnswerUnusable`.
-    """
+    """The JSON, or nearly JSON, of an answer; a list if there are several. Raises `AnswerUnusable`."""
     try:
         return json.loads(answer)
     except ValueError:
@@ -179,9 +173,7 @@ def _entry(given: Any, keys: tuple[str, ...]) -> dict[str, str]:
 
 
 def _best_object(answer: str) -> dict[str, Any]:
-    """The JSON object with most of the expected fields, from a text that may hold more than it, or
-    nearly-JSON.
-    """
+    """The JSON object with most of the expected fields, from a text that may hold more or nearly-JSON."""
     value = loose_json(answer)
     objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
     best = max(objects, key=lambda item: len(EXPECTED_FIELDS & item.keys()), default={})

@@ -206,9 +206,7 @@ TYPES: dict[str, Type] = {
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A field of a record. `text` is the words as they are on the screen, `lines` the indices of their lines
-    in the page.
-    """
+    """A field of a record, with its words on the screen and the indices of their lines in the page."""
 
     name: str
     value: Value
@@ -300,9 +298,7 @@ def normal(value: Any, form: Form) -> Value | None:
 
 
 def _lines_of(field: Field, squeezed: Sequence[str]) -> list[int]:
-    """The lines of the words of a field: of each entry of a list, else the first place where the words are,
-    which may go over several lines.
-    """
+    """The lines of a field's words: of each entry of a list, else the first place, of one or more lines."""
     if isinstance(field.value, list):
         wanted = [_squeezed(next(iter(entry.values()))) for entry in field.value]
     elif field.text:

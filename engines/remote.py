@@ -257,9 +257,7 @@ class RemoteModel:
             return Answer(text, calls, finish_reason, usage, again)
 
     def _complain(self, payload: dict[str, Any], response: net.Response, wanted: str) -> NoReturn:
-        """Raise for an answer without what is `wanted`. Relays answer 200 before the provider behind them
-        fails, and put its status into the body.
-        """
+        """Raise for an answer without what is `wanted`: relays put a failure into a body of 200."""
         error = payload.get("error")
         if not error:
             raise AnswerUnusable(f"The model's server did not send {wanted}.")
@@ -288,9 +286,7 @@ class RemoteModel:
 
 
 def _calls(calls: Any) -> list[dict[str, Any]]:
-    """The first `MAX_CALLS` tool calls, each with a unique id and with arguments that are JSON: servers
-    refuse any other history.
-    """
+    """The first `MAX_CALLS` tool calls, with unique ids and JSON arguments, which servers demand."""
     complete: dict[str, dict[str, Any]] = {}
     for call in calls if isinstance(calls, list) else []:
         if len(complete) == MAX_CALLS:
@@ -344,9 +340,7 @@ def _vector(values: Any) -> list[float]:
 
 
 def _unpacked(text: str) -> list[float]:
-    """The numbers of a vector in base64, each of 4 bytes with the lowest first, as some relays send it
-    unasked; none for any other text.
-    """
+    """The numbers of a vector in base64 (32 bits, little-endian), as some relays send it; else none."""
     values = array.array("f")
     with contextlib.suppress(binascii.Error, ValueError):
         values.frombytes(base64.b64decode(text[: MAX_DIMENSIONS * 6], validate=True))
@@ -382,9 +376,7 @@ def _message_of(payload: Any) -> str:
 
 
 def _retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """`Retry-After` in seconds from `now`, sent as seconds or as an HTTP date (RFC 9110, 10.2.3); None when
-    it is missing or unreadable.
-    """
+    """`Retry-After` in seconds from `now`, also of an HTTP date (RFC 9110, 10.2.3); None without one."""
     value = headers.get("Retry-After", "").strip()
     try:
         seconds = float(value)

@@ -89,9 +89,7 @@ def is_doubtful(line: Line) -> bool:
 
 
 def _sheets(lines: list[Line], width: int, height: int) -> Iterator[list[Piece]]:
-    """The lines of a tile of this size in rows, on sheets of its width: the highest first, so that a row
-    wastes little.
-    """
+    """The lines of a tile in rows, on sheets of its width: the highest first, so that a row wastes little."""
     pieces: list[Piece] = []
     left = top = 0
     for line in sorted(lines, key=lambda line: -line.height):

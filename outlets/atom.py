@@ -21,9 +21,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 class Entry(NamedTuple):
-    """`name` is unique in this service, and `page` is the address behind the `#` of the dashboard; `content`
-    is HTML.
-    """
+    """`name` is unique in this service, `page` is the address behind `#` in the page, `content` is HTML."""
 
     name: str
     title: str
@@ -66,9 +64,7 @@ def document(
 
 
 def html_of(markdown: str) -> str:
-    """The Markdown of a note as HTML: headings, lists, rules, paragraphs and bold words. All else, also a
-    link, is text.
-    """
+    """The Markdown of a note as HTML: headings, lists, rules, paragraphs, bold. All else is text."""
     parts: list[str] = []
     listed, paragraph = "", list[str]()
 

@@ -348,9 +348,7 @@ def _error(request_id: str | int | None, refusal: Refusal) -> dict[str, Any]:
 
 
 def refusal(status: int, sentence: str) -> dict[str, Any]:
-    """The body of an answer that refuses a request before its message is read. Clients show the sentence of
-    JSON-RPC's error only.
-    """
+    """The body that refuses a request before its message is read: a JSON-RPC error, which clients show."""
     code = INVALID_REQUEST if status < 500 else INTERNAL_ERROR
     return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": sentence}}
 

@@ -83,9 +83,7 @@ class Tools:
         self._frame = Frame()
 
     def call(self, name: str, arguments: dict[str, Any]) -> Answer:
-        """Run the tool `name` of `OFFERED`. What prevents an answer becomes an error, a sentence for the
-        model.
-        """
+        """Run the tool `name` of `OFFERED`. A failure becomes an error, a sentence for the model."""
         tool = OFFERED[name]
         try:
             found = tool.run(self, arguments)
@@ -350,9 +348,7 @@ def _lines(record: dict[str, Any]) -> str:
 
 
 def _picture(photo_id: int, *, large: bool) -> dict[str, Any]:
-    """The thumbnail of a photo, or a larger picture, as a block. Raises `NotFound`, `Unreadable` and
-    `Unavailable`.
-    """
+    """The thumbnail, or a larger picture, as a block. Raises `NotFound`, `Unreadable`, `Unavailable`."""
     if large:
         with photos.bringing(lambda: photos.open_original(photos.get(photo_id))) as original:
             data = pictures.for_model(original)
@@ -368,9 +364,7 @@ def _local(moment: datetime) -> str:
 
 
 def _in_utc(name: str, value: str) -> str:
-    """A local day or time as UTC; a day as `until` is its end. A time with an offset is converted. Raises
-    `BadInput`, naming the argument.
-    """
+    """A local day or time as UTC; a day as `until` is its end. Raises `BadInput`, naming the argument."""
     if name == "since" and begun(value, local_time(utc_now()).date()) is not None:
         return value  # today, this_week or this_month, which are local already
     try:

@@ -113,9 +113,7 @@ def boxes_of(photo_id: int, redact: Redaction) -> list[Covered]:
 
 
 def painted(photo_id: int, boxes: Sequence[Covered]) -> bytes:
-    """A photo as a JPEG with solid boxes. Raises `NotFound`, `Unreadable`, `Unavailable`, and
-    `buckets.away.Elsewhere` (see `photos.bringing`).
-    """
+    """A photo as a JPEG with solid boxes. Raises `NotFound`, `Unreadable`, `Unavailable`, `Elsewhere`."""
     with photos.open_original(photos.get(photo_id)) as picture:
         return pictures.painted(picture, [(box.left, box.top, box.width, box.height) for box in boxes])
 

@@ -89,9 +89,7 @@ SWITCHED_OFF = "the webhook was switched off"
 def add(
     settings: Settings, url: str, events: Sequence[shapes.Event], name: str, *, now: datetime
 ) -> shapes.NewWebhook:
-    """Register an address for events; the answer holds its secret this once. Nothing is called. Raises
-    `BadInput`.
-    """
+    """Register an address for events; only this answer holds its secret. Raises `BadInput`."""
     url = guard(settings).check_address(url, field="url")
     secret = push.SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
     with db.atomic():
@@ -185,18 +183,14 @@ def forget_deliveries() -> None:
 
 
 def record(event: shapes.Event, subject: int, *, now: datetime) -> None:
-    """Queue an event about the row `subject` for every webhook that asks for it. Called in the transaction in
-    which it happens.
-    """
+    """Queue an event about the row `subject` for the webhooks that ask for it, in its transaction."""
     for webhook in Webhook.select().where(Webhook.enabled):
         if event in webhook.events.split():
             _queue(webhook.id, event, subject, now=now)
 
 
 def remind(items: list[agenda.Item]) -> None:
-    """Queue the reminders of what is announced now. Receiver of `agenda.reminded`, which is sent again when
-    the announcement has reached no device.
-    """
+    """Queue the reminders that are announced now. `agenda.reminded` may be sent more than once."""
     now = utc_now()
     recent = Delivery.select(Delivery.subject).where(
         Delivery.event == DUE, Delivery.created_at > now - REMINDED_AGAIN
@@ -313,9 +307,7 @@ class _Answer(NamedTuple):
 
 
 def send_due(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> bool:
-    """Send what is due, one event to each webhook; False when there was none, or another process sends.
-    Needs that no scope is open.
-    """
+    """Send what is due, one event to each webhook; False when there was none. Needs that no scope is open."""
     with database.scope():
         if not _due(now=clock()):  # before the lock: an idle service writes nothing
             return False

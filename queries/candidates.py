@@ -120,9 +120,7 @@ def _with_phrase(words: list[Word], query: Query, scope: Scope) -> list[int]:
 
 
 def _with_most(words: list[Word], scope: Scope) -> list[int]:
-    """Candidates that include all photos with `COVERAGE` of the words' weight: each such photo has at least
-    one of the heaviest words.
-    """
+    """Candidates with one of the heaviest words: they include all with `COVERAGE` of the words' weight."""
     missable = (1 - COVERAGE) * sum(word.weight for word in words)
     if len(words) < 2 or sum(word.weight for word in words if not word.meanings) > missable:
         return []

@@ -98,9 +98,7 @@ class Marker:
         self._every = frozenset(number for number, word in enumerate(words) if word.meanings)
 
     def show(self, texts: list[str], read: Lines | None) -> Shown:
-        """What a photo shows. `texts` are its app name, summary, values and visible text; `read` is its
-        reading.
-        """
+        """What a photo shows. `texts` are app name, summary, values and visible text."""
         app_name, summary, *values, visible = texts
         sources = (visible, summary, "\n".join(values), app_name)
         starts = _starts(read, visible)
@@ -137,9 +135,7 @@ class Marker:
         return [self._marks(text) for text in texts]
 
     def _in_lines(self, text: str) -> Iterator[_Mark]:
-        """The marks in those lines of `text` that have a term of the query. To cut all lines into terms takes
-        several times as long.
-        """
+        """The marks in those lines of `text` that have a term of the query: cutting all takes longer."""
         folded = terms.fold(text).casefold()
         places = {}  # of lines in the folded text, and their ends
         for term in self._first_terms:
@@ -222,9 +218,7 @@ class Marker:
                     yield _Mark(start, following[-1][2], frozenset((number,)))
 
     def _in_runs(self, text: str, runs: list[tuple[int, int]]) -> list[_Mark]:
-        """In scripts without spaces. A word may go on behind spaces or in the next line, and overlapping
-        pairs of characters become one mark.
-        """
+        """In scripts without spaces, where a word may go on in the next line, and pairs become one mark."""
         characters: list[tuple[str, int]] = []  # folded, with their places; "" where a run ends
         for start, end in runs:
             if characters and not text[characters[-1][1] + 1 : start].isspace():
@@ -360,9 +354,7 @@ def _without(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def _snippet(text: str, place: int) -> str:
-    """About `SNIPPET` characters of `text`, in which the match at `place` comes early: plain text, without
-    highlighting.
-    """
+    """About `SNIPPET` plain characters of `text`, in which the match at `place` comes early."""
     # Runs of spaces become one, so more is taken than is needed.
     before, after = text[max(0, place - 4 * SNIPPET) : place], text[place : place + 4 * SNIPPET]
     follows = " ".join(after.split())

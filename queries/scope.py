@@ -115,9 +115,7 @@ class Scope(msgspec.Struct):
     # -------------------------------------------------------------------------------------------- with words
 
     def limit_to_days(self) -> bool:
-        """Add the days of the time range to the conditions of the index, which knows no times; returns
-        whether any photo was taken on them.
-        """
+        """Add the days of the time range to the index's conditions; returns whether any photo is of them."""
         if self.since is None and self.until is None:
             return True
         days = _days(self.since, self.until)

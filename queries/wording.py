@@ -68,9 +68,7 @@ class Query(msgspec.Struct):
 
 
 class Word(msgspec.Struct):
-    """A distinct word of a query, with the terms that it may mean and their worth. A meaning with a space is
-    a phrase.
-    """
+    """A distinct word of a query, with the terms that it may mean, or phrases, and their worth."""
 
     term: str
     meanings: dict[str, float]
@@ -103,9 +101,7 @@ def read(text: str, *, guarded: bool = False) -> Query:
 
 
 def _choices(folded: str) -> tuple[str, list[list[str]]]:
-    """A folded query without the words and phrases that `OR` joins, and lists of these: of
-    `berlin visa OR "residence card"`, `berlin` is left.
-    """
+    """A query without what `OR` joins, and lists of that: of `berlin visa OR "residence card"`, `berlin`."""
     choices: list[list[str]] = []
     left: list[str] = []
     is_joined = False

@@ -44,9 +44,7 @@ class Interface:
 
 
 def interfaces() -> list[Interface]:
-    """The interfaces of this machine that have an address for other devices. Empty where the kernel does not
-    tell.
-    """
+    """This machine's interfaces with an address for other devices; empty where the kernel does not tell."""
     names = [name for _, name in socket.if_nameindex()]
     default, later = _default_interface(), _ipv6()
     found = [Interface(name, (*_ipv4(name), *later.get(name, ())), name == default) for name in names]
@@ -59,9 +57,7 @@ def machine() -> str:
 
 
 def names() -> list[str]:
-    """The host names under which this machine and others find it: its own, also by multicast DNS
-    (raspberrypi.local), and localhost.
-    """
+    """The host names of this machine: its own, also by multicast DNS (raspberrypi.local), and localhost."""
     found = (socket.gethostname().lower().rstrip("."), machine(), f"{machine()}.local", "localhost")
     return [name for name in dict.fromkeys(found) if HOST.fullmatch(name)]
 

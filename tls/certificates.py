@@ -188,9 +188,7 @@ def facts(certificate: str) -> Facts:
 
 
 def problem(ca: Issued, server: Issued | None = None) -> str:
-    """What is wrong with a CA or, if given, with a certificate that it has issued: half a sentence, empty
-    when nothing is. Time does not count.
-    """
+    """What is wrong with a CA, or a certificate of it, apart from time: half a sentence, or ""."""
     try:
         authority = x509.load_pem_x509_certificate(ca.certificate.encode())
         checked = server or ca

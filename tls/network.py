@@ -78,9 +78,7 @@ class Network:
         return [url(scheme, ipaddress.ip_address(address), str(port)) for address, port in self.listening]
 
     def follow(self, *, now: datetime) -> Choice | None:
-        """Listen on the network if the stored choice allows it, and no longer otherwise. Returns the choice.
-        Needs a scope.
-        """
+        """Listen on the network if the stored choice allows it, or no longer. Returns it. Needs a scope."""
         with self._guard:  # the choice is read inside: the last caller must not act on an older one
             choice = chosen(now=now)
             wanted = [(address, self._port) for address in self._addresses()] if choice else []
@@ -136,9 +134,7 @@ def state(network: Network, *, now: datetime) -> shapes.NetworkFields:
 
 
 def seen(listening: str, *, now: datetime) -> str:
-    """Where a service that listens on `listening` can be reached: everywhere, if the owner has let the
-    network in. Needs a scope.
-    """
+    """Where a service that listens on `listening` can be reached. Needs a scope."""
     scheme, port = listening.partition("://")[0], listening.rpartition(":")[2]
     return f"{scheme}://0.0.0.0:{port}" if reach(listening).loopback_only and chosen(now=now) else listening
 

@@ -55,9 +55,7 @@ def statistics(*, now: datetime) -> shapes.Amounts:
 
 
 def keys(settings: Settings) -> shapes.KeyStatus:
-    """The age of the keys, and the number of photos sealed under each generation of the key ring; never the
-    keys themselves. Needs a scope.
-    """
+    """The age of the keys, and the number of photos under each generation. Needs a scope."""
     store = database.store()
     ring = store.ring
     due = rotation.due_at(settings) if store.encrypted else None

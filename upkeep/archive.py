@@ -157,9 +157,7 @@ class StoredFile(NamedTuple):
     away: int = away.HERE  # where it may be, as `buckets.away` has it
 
     def is_intact(self, place: Path) -> bool:
-        """Whether the file at `place` is complete: every chunk is authentic, or, where it is not sealed, its
-        checksum is the row's.
-        """
+        """Whether the file at `place` is complete: all chunks are authentic, or the checksum is the row's."""
         digest = hashlib.sha256() if self.key is None and self.sha256 is not None else None
         try:
             with crypto.open_sealed(place, self.key) as file:
@@ -239,9 +237,7 @@ class Ascending(Generic[N]):
 
 
 def link(source: Path | str, target: Path | str) -> None:
-    """Link `target` to the file `source`, or copy it where the file system has no hard links. Raises
-    `FileExistsError` and `FileNotFoundError`.
-    """
+    """Link or copy `source` to `target`. Raises `FileExistsError` and `FileNotFoundError`."""
     try:
         os.link(source, target)
     except (FileExistsError, FileNotFoundError):
@@ -263,9 +259,7 @@ def is_kept_aside(folder: Path) -> bool:
 
 @contextlib.contextmanager
 def private_folder(folder: Path, purpose: str) -> Iterator[Path]:
-    """A temporary folder below the data folder, removed at the end. Folders that killed runs have left behind
-    are removed first.
-    """
+    """A temporary folder below the data folder, removed at the end, as are those of killed runs."""
     remove_matching(folder, f"{purpose}-[0-9a-f]{{16}}")
     private = folder / f"{purpose}-{secrets.token_hex(8)}"
     private.mkdir(mode=0o700)

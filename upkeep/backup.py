@@ -90,9 +90,7 @@ class Snapshot(NamedTuple):
 
 @contextlib.contextmanager
 def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
-    """A snapshot of the open data folder, removed at the end. Needs that no scope is open. Raises
-    `Unavailable` while another backup is being made.
-    """
+    """A snapshot of the data folder, removed at the end. Needs no open scope. Raises `Unavailable`."""
     folder = database.store().folder
     busy = named_lock(folder / "jobs", "backup", 0, busy="Another backup is being made.")
     with busy, archive.private_folder(folder, "backup") as private:
@@ -122,9 +120,7 @@ class _Moment(NamedTuple):
 
 
 def _link_ahead(private: Path, progress: Progress) -> None:
-    """Link nearly all files, in short scopes: a run that needs the folder exclusively waits for one of them
-    only.
-    """
+    """Link nearly all files, in short scopes: a run that needs the folder alone waits for one only."""
     done = 0
     with database.scope():
         total = sum(

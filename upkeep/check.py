@@ -116,9 +116,7 @@ def _has_data(settings: Settings) -> bool:
 
 
 def _look_at_copies(kind: Kind, settings: Settings) -> bool:
-    """Note problems with the copies of the key ring; returns whether one can be read. If none can, opening
-    reports the reason.
-    """
+    """Note problems with the copies of the key ring; returns whether one can be read."""
     folder = settings.data_dir / "keys"
     with contextlib.suppress(StartRefused):
         master_key = (

@@ -156,9 +156,7 @@ def retention_is_chosen(settings: Settings) -> bool:
 
 
 def due(days: int, *, now: datetime) -> Cleaned:
-    """The rows that a clean-up with this retention period would delete now; files are not counted. Needs a
-    scope.
-    """
+    """The rows that a clean-up with this retention period would delete now. Needs a scope."""
     counted = Cleaned()
     for kind in _kinds(days, now):
         setattr(counted, kind.name, _number(kind))

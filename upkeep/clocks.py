@@ -24,9 +24,7 @@ AGAIN = timedelta(days=1)
 
 
 def doubt(job: str, *, now: datetime) -> str:
-    """Why this run of a job is to do nothing; empty when the clock can be trusted. Records the run. Opens its
-    own scope.
-    """
+    """Why this run of a job is to do nothing; empty when the clock can be trusted. Opens its own scope."""
     with database.scope():
         last, ahead = _moment(job, "ran_at"), _ahead(job, now)
         _note(job, "ran_at", now)

@@ -34,9 +34,7 @@ class Mended(NamedTuple):
 
 
 def mend(progress: Progress, *, now: datetime, dry_run: bool = False) -> Mended:
-    """Correct the times of all photos; with `dry_run`, only count. Opens its own scopes, and runs beside the
-    service.
-    """
+    """Correct the times of all photos; `dry_run` only counts. Opens its own scopes, beside the service."""
     with database.scope():
         total = Photo.select().count()
     counts, done = dict.fromkeys(Mended._fields, 0), 0

@@ -28,9 +28,7 @@ SECONDS = 10.0  # for the list of fonts
 
 
 def draw(folder: Path, *, now: datetime) -> int:
-    """Draw every screen into `folder`, with the time at which it was taken as the file's; returns how many.
-    `now` is local.
-    """
+    """Draw every screen into `folder`, dated when it was taken; returns how many. `now` is local."""
     screens = tomllib.loads(SCREENS.read_text(encoding="utf-8"))
     drawn = 0
     for language, font in (("en", LATIN), ("zh", chinese_font())):

@@ -119,9 +119,7 @@ def look_at_vocabulary(kind: Kind, orders: Orders) -> None:
 
 
 def _miscounted(term: str, documents: int | None) -> bool:
-    """Whether the count is really wrong. For some scripts FTS5 and Python fold case differently, so one term
-    can have two spellings.
-    """
+    """Whether the count is really wrong: FTS5 and Python fold the case of some scripts differently."""
     if documents is None:
         return not Vocabulary.select().where(Vocabulary.term == term.casefold()).exists()
     return documents != lexicon.photos_with(term)

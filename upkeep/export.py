@@ -218,9 +218,7 @@ def _opened(opener: Callable[[Any], BinaryIO], row: Photo | Message) -> BinaryIO
 
 
 def _picture_name(photo: Photo) -> str:
-    """The client's file name, made safe for every system and unique by the photo's id; its extension is that
-    of the picture's real type.
-    """
+    """The file name, safe for every system and unique by the photo's id, with the type's extension."""
     folder = FORBIDDEN.sub("_", photo.device_id)[:MAX_FOLDER]
     folder = f"{folder}_" if RESERVED.fullmatch(folder) else folder
     name = f"{stem(photo)}-{photo.id}.{ending(photo)}"

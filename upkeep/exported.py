@@ -68,9 +68,7 @@ def read(archive: zipfile.ZipFile) -> Export:
 
 
 def _listed(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON list, one at a time, as the export lays them out: an object ends with a line that
-    begins with its bracket.
-    """
+    """The objects of a JSON list as the export lays them out: each ends with its bracket's line."""
     try:
         with archive.open(name) as file:
             lines: list[bytes] = []

@@ -51,9 +51,7 @@ class Orders(NamedTuple):
 def every_row(
     query: "peewee.ModelSelect[Any]", stage: str, orders: Orders, *, key: peewee.Field | None = None
 ) -> Iterator[Any]:
-    """All rows by ascending `key`, their id unless given, read in batches; no scope is open while a row is
-    used.
-    """
+    """All rows by ascending `key` (the id), read in batches; no scope is open while a row is used."""
     with database.scope():
         total = query.count()
     done = 0

@@ -210,9 +210,7 @@ def _listed(folder: int) -> tuple[list[str], list[str]]:
 
 
 def _read(file: File, spool: Spool) -> float | None:
-    """Write the file into `spool`, up to its limit; returns the time of its last change in epoch seconds.
-    None: it is not a picture.
-    """
+    """Write the file into `spool`; returns its last change in epoch seconds, None for no picture."""
     try:
         opened = os.open(file.name, _FLAGS, dir_fd=file.folder)
     except OSError as problem:

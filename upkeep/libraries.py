@@ -95,9 +95,7 @@ class Library:
         self._client.close()
 
     def items(self, device_id: str) -> Iterator[Item]:
-        """Every picture, the present list's pages one after the other. Raises `SnaploreError` when the list
-        cannot be read.
-        """
+        """Every picture of a list's pages. Raises `SnaploreError` when the list cannot be read."""
         raise NotImplementedError
 
     def _with_key(self, key: str) -> dict[str, str]:

@@ -104,9 +104,7 @@ def _walk(
     *,
     ends: float = math.inf,
 ) -> tuple[int, int, int]:
-    """Apply `step` to batches of photos; returns the number of originals that have moved, their bytes, and
-    the number of those that have not.
-    """
+    """Apply `step` to batches of photos; returns the originals moved, their bytes, and those not moved."""
     with database.scope():
         total = due.count()
     done = size = seen = 0
@@ -184,9 +182,7 @@ def _noted(moved: list[_Place]) -> list[_Place]:
 
 
 def _delete_forgotten(source: Bucket) -> int:
-    """Delete the objects that no photo names any more; returns how many. None while the data from before a
-    restore is kept: it may name them.
-    """
+    """Delete the objects that no photo names; returns how many. None while a restore may need them."""
     deleted = 0
     if archive.is_kept_aside(database.store().folder):
         return 0

@@ -140,9 +140,7 @@ def set_aside(lost: list[Path], *, now: datetime) -> int:
 
 
 def asked_for() -> Iterator[tuple[Path, Path]]:
-    """The files that were set aside and that a row names: where each is, and its place. Opens its own
-    scopes.
-    """
+    """The files that were set aside and that a row names, each with its place. Opens its own scopes."""
     for day in _days():
         for batch in _batches(_files_in(day)):
             with database.scope():
@@ -246,9 +244,7 @@ def _unnamed(files: list[Path], columns: Iterable[peewee.Field]) -> list[Path]:
 
 
 def old_files(folder: Path, name: str, *, now: datetime) -> Iterator[Path]:
-    """Files in `folder` whose whole name matches and that are older than `AGE`; none if there is no
-    folder.
-    """
+    """Files in `folder` whose whole name matches and that are older than `AGE`; none without the folder."""
     latest = (now - AGE).replace(tzinfo=UTC).timestamp()
     with contextlib.suppress(FileNotFoundError), os.scandir(folder) as entries:
         for entry in entries:

@@ -144,9 +144,7 @@ def _is_named(name: str) -> bool:
 def _batches(
     kind: _Kind, where: peewee.Expression | bool, progress: Progress
 ) -> Iterator[tuple[list[Any], Callable[[], None]]]:
-    """Batches of rows that own files, each read in a scope of its own, with a function to call after each
-    row.
-    """
+    """Batches of rows that own files, each read in its own scope, with a function to call after each row."""
     with database.scope():
         total = kind.rows.where(where).count()
     seen = itertools.count(1)
@@ -249,9 +247,7 @@ class Status(NamedTuple):
 
 
 def status(progress: Progress) -> Status:
-    """Open every file, which authenticates its last chunk: this finds lost and truncated files and wrong
-    keys. Opens its own scopes.
-    """
+    """Open every file: this finds lost and truncated files and wrong keys. Opens its own scopes."""
     generations: collections.Counter[int] = collections.Counter()
     unreadable: list[str] = []
     for kind in _KINDS:
@@ -276,9 +272,7 @@ def _is_away(row: Photo | Message, path: peewee.Field, here: Path) -> bool:
 
 
 def _is_current(kind: _Kind, row: Photo | Message, path: peewee.Field) -> bool:
-    """Whether the row still names the file: the row may have been deleted, or its file sealed anew,
-    meanwhile.
-    """
+    """Whether the row still names the file: it may have been deleted, or sealed anew, meanwhile."""
     return kind.rows.where(kind.id == row.id, path == getattr(row, path.name)).exists()
 
 

@@ -113,9 +113,7 @@ def undo(settings: Settings, *, now: datetime, master_key_file: Path | None = No
 
 
 def discard_previous(settings: Settings) -> int:
-    """Delete the data that restores have set aside; returns the bytes freed. Raises `NotFound` when there is
-    none.
-    """
+    """Delete the data that restores have set aside; returns the bytes freed. Raises `NotFound`."""
     asides = _asides(settings.data_dir)
     if not asides:
         raise NotFound(f"No previous data is kept in {settings.data_dir}.")
@@ -186,9 +184,7 @@ def _switch(
 
 
 def _machine_key(settings: Settings, folder: Path) -> bytes | None:
-    """The master key under which this machine seals its key ring; None without encryption, or where there is
-    none yet.
-    """
+    """The master key under which this machine seals its key ring; None where there is none."""
     if not settings.encryption:
         return None
     if settings.master_key_file is not None:
@@ -232,9 +228,7 @@ def _keep_only(state: Path, folder: Path) -> None:
 
 
 def _link_all(source: Path, target: Path, *, replace: bool = False) -> None:
-    """Link every file below `source` to the same name below `target`. With `replace`, replace existing files,
-    which may be damaged.
-    """
+    """Link every file below `source` to its name below `target`, with `replace` also existing ones."""
     target.mkdir(mode=0o700, exist_ok=True)
     for path in verifying.files_in(source):
         name = target / path.relative_to(source)

@@ -94,9 +94,7 @@ def apply_encryption(settings: Settings, progress: Progress, *, now: datetime) -
 
 
 def change_master_key(key: bytes) -> None:
-    """Seal the key ring under another master key. Needs that no service runs, unless the data folder
-    holds the master key.
-    """
+    """Seal the key ring under another master key. Where that is elsewhere, no service may run."""
     store = database.store()
     with store.lock.exclusive():
         store.follow()

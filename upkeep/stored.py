@@ -51,9 +51,7 @@ def look_at_pictures(originals: Kind, thumbnails: Kind, orders: Orders) -> None:
 
 
 def look_at_elsewhere(settings: Settings, kind: Kind, orders: Orders) -> None:
-    """Each original that is only in the bucket is there, with its size, and nothing else is. Their bytes are
-    authenticated when they are fetched.
-    """
+    """Each original that is only in the bucket is there, with its size, and nothing else is."""
     source = away.bucket(settings)
     there = Photo.select().where(Photo.away > away.HERE)
     if source is None:
@@ -146,9 +144,7 @@ def _attachment_problem(message: Message) -> str:
 
 
 def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> str:
-    """The problem with a stored file, empty if there is none. The file is read, and thereby authenticated,
-    from the first chunk to the last.
-    """
+    """The problem with a stored file, or "". The file is read, and so authenticated, to its end."""
     path = database.store().folder / name
     try:
         with crypto.open_sealed(path, key) as file:

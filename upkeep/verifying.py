@@ -42,9 +42,7 @@ class Snapshot(NamedTuple):
 
 
 def unpack(source: Path, stage: Path, settings: Settings, progress: Progress) -> archive.Head:
-    """Unpack every member into `stage` and compare the checksums with the list. Raises `BadInput`,
-    `StartRefused`, `Unreadable`.
-    """
+    """Unpack every member into `stage` and check its sum. Raises `BadInput`, `StartRefused`, `Unreadable`."""
     for name in ("keys", *PICTURES):
         (stage / name).mkdir(mode=0o700)
     head, size = None, source.stat().st_size
@@ -145,9 +143,7 @@ def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
 
 
 def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
-    """Write a member below `stage`; returns its checksum. Raises `Unreadable` for a second member of that
-    name.
-    """
+    """Write a member below `stage`; returns its checksum. Raises `Unreadable` when it is there already."""
     path = stage / member.name
     path.parent.mkdir(mode=0o700, exist_ok=True)
     content = archive.Hashing(cast(BinaryIO, tar.extractfile(member)))
@@ -196,9 +192,7 @@ def decoded(content: bytes, kind: type[Decoded]) -> Decoded:
 
 
 def _compare(computed: Path, listed: Path) -> None:
-    """Compare the computed checksums with the list, which names all members in their order. Raises
-    `Unreadable` for the first difference.
-    """
+    """Compare the checksums with the list, in its order. Raises `Unreadable` at the first difference."""
     if not listed.exists():
         raise Unreadable(f"{DAMAGED}: its list of checksums is missing.")
     with computed.open("rb") as found, listed.open("rb") as expected:
@@ -252,9 +246,7 @@ def _keys(settings: Settings, stage: Path, master_key_file: Path | None) -> Iter
 
 @contextlib.contextmanager
 def verified_database(stage: Path, ring: crypto.KeyRing) -> Iterator[SqlCipherDatabase]:
-    """A connection to the new database in `stage`, which is checked and migrated to the present schema.
-    Raises `Unreadable`, `StartRefused`.
-    """
+    """A connection to the checked and migrated database in `stage`. Raises `Unreadable`, `StartRefused`."""
     if not (stage / archive.DATABASE).exists():
         raise Unreadable("The database is missing.")
     with archive.opened(stage / archive.DATABASE, ring, database.PRAGMAS) as copy:

@@ -113,9 +113,7 @@ class Watcher:
         return stored
 
     def _note_unlisted(self, watched: Watched, found: dict[bytes, tuple[importing.Entry, str]]) -> None:
-        """List the sub-folders that could not be listed in this reading, and no others. Only a change is
-        written.
-        """
+        """List the sub-folders that could not be listed in this reading. Only a change is written."""
         problems = {key: problem for key, (_, problem) in found.items()}
         if problems == self._unlisted.get(watched.folder):
             return
@@ -127,9 +125,7 @@ class Watcher:
         self._unlisted[watched.folder] = problems
 
     def _take(self, watched: Watched, file: importing.File, key: bytes) -> bool:
-        """Store a file that holds still; returns whether it was new. A full disk or a busy database is
-        raised: the next reading tries again.
-        """
+        """Store a file that holds still; returns whether it was new. Raises when the disk is full."""
         outcome, content, problem = "stored", None, ""
         try:
             with database.scope():

@@ -85,9 +85,7 @@ class _Module(NamedTuple):
 
 
 class Font(NamedTuple):
-    """Inter, for Latin letters; other scripts have the system's fonts. The browser shows the system's font
-    until it is there.
-    """
+    """Inter, for Latin letters. Until it is there, and for other scripts, the system's fonts are shown."""
 
     name: str  # with the hash of its content
     content: bytes
@@ -166,9 +164,7 @@ def wanted(request: flask.Request) -> bool:
 
 
 def response(page: Page, request: flask.Request) -> flask.Response:
-    """The page as the answer to this request: compressed if the client accepts that, 304 if the browser has
-    it already.
-    """
+    """The page as an answer: compressed if the client accepts that, 304 if the browser has it already."""
     small = request.accept_encodings.find("gzip") >= 0
     answer = flask.Response(page.compressed if small else page.document, mimetype="text/html")
     if small:
@@ -254,9 +250,7 @@ def linked_in_two(entry: Path, later: Path) -> tuple[str, str]:
 
 
 def _modules(*entries: Path) -> dict[str, _Module]:
-    """These modules and those that they import, each after those that it imports itself, by their paths below
-    the folder of the entries.
-    """
+    """These modules and those that they import, each after its own imports, by their paths."""
     modules: dict[str, _Module] = {}
     for entry in entries:
         _collect(entry.parent, entry.name, (), modules)

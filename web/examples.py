@@ -36,9 +36,7 @@ ERRORS = {
 
 
 class Examples:
-    """Makes examples of schemas whose components are `schemas`. `missing` collects the texts without one, as
-    `Shape.field`.
-    """
+    """Makes examples of the components `schemas`. `missing` collects the texts without one."""
 
     def __init__(self, schemas: dict[str, Any]):
         self._schemas = schemas

@@ -84,9 +84,7 @@ class FileSink(Protocol):
 
 
 class Request(flask.Request):
-    """A request whose file parts are written to spools while they arrive. The application's subclass chooses
-    the spool.
-    """
+    """A request whose file parts are written to spools, which a subclass chooses, while they arrive."""
 
     max_file_bytes = 0
 
@@ -150,9 +148,7 @@ def takes_files(*, largest: int, most: int = 1) -> Callable[[View], View]:
 
 
 def without_scope(view: View) -> View:
-    """Mark a route: its verb waits for the network (a model, a webhook) and opens its own database scopes,
-    for short moments.
-    """
+    """Mark a route: its verb waits for the network, and opens its own short database scopes."""
     view.without_scope = True  # type: ignore[attr-defined]  # a mark on the function
     return view
 
@@ -171,9 +167,7 @@ def current() -> Request:
 
 
 def own_address() -> str:
-    """The address by which the client reaches the service, without a trailing slash, with the path
-    below which a trusted proxy has put it.
-    """
+    """The service's address for the client, with a proxy's path, without a trailing slash."""
     return flask.request.root_url.rstrip("/")
 
 
@@ -221,9 +215,7 @@ def settings() -> Settings:
 
 
 def query(shape: type[T]) -> T:
-    """The query string as a `shape`. Empty values count as absent; a parameter whose field is a list may
-    repeat. Raises `BadInput`.
-    """
+    """The query as a `shape`. Empty values are absent; lists may repeat. Raises `BadInput`."""
     kinds = get_type_hints(shape)  # without what is annotated
     lists = {name for name, kind in kinds.items() if get_origin(kind) is list}
     given: dict[str, list[str]] = flask.request.args.to_dict(flat=False)
@@ -238,9 +230,7 @@ def form(shape: type[T]) -> T:
 
 
 def body(shape: type[T]) -> T:
-    """The JSON object of the body as a `shape`. A missing or empty body counts as an empty object. Raises
-    `BadInput`.
-    """
+    """The JSON object of the body as a `shape`; an empty body is an empty object. Raises `BadInput`."""
     raw = flask.request.get_data()
     try:
         value = msgspec.json.decode(raw) if raw.strip() else {}
@@ -266,9 +256,7 @@ def given(body: msgspec.Struct) -> dict[str, Any]:
 
 
 def files(_kind: Any = None) -> list[FileStorage]:
-    """The uploaded files of the field `files`: at least one, at most as many as the route accepts. Raises
-    `BadInput` otherwise.
-    """
+    """The uploaded files of the field `files`, at most as many as the route accepts. Raises `BadInput`."""
     return _uploaded("files", most=_file_limits()[1])
 
 
@@ -318,9 +306,7 @@ def _uploaded(name: str, *, most: int) -> list[FileStorage]:
 
 
 def listed(name: str, value: str, *, most: int) -> list[str]:
-    """The entries of a comma-separated field, one for each of `most` files; missing entries are empty.
-    Raises `BadInput` when there are more.
-    """
+    """The entries of a comma-separated field, one for each of `most` files. Raises `BadInput` for more."""
     entries = [entry.strip() for entry in value.split(",")] if value.strip() else []
     if len(entries) > most:
         raise BadInput(f"{name}: has {len(entries)} entries for {most} files")
@@ -328,9 +314,7 @@ def listed(name: str, value: str, *, most: int) -> list[str]:
 
 
 def moment(name: str, value: str, default: D) -> datetime | D:
-    """The time that a field gives in epoch milliseconds, in digits; `default` if it is empty. Raises
-    `BadInput`.
-    """
+    """The time that a field gives in epoch milliseconds; `default` if it is empty. Raises `BadInput`."""
     if not value:
         return default
     if not re.fullmatch(r"[0-9]{1,15}", value):

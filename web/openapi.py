@@ -210,9 +210,7 @@ class _Document:
         return {name: value for name, value in made.items() if value}
 
     def schema(self, kind: Any) -> dict[str, Any]:
-        """The schema of a type. Its named shapes become components. Raises `ValueError` when two shapes have
-        the same name.
-        """
+        """The schema of a type; named shapes become components. Raises `ValueError` for two of one name."""
         (schema,), named = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
         for name, shape in named.items():
             if self.schemas.setdefault(name, _ordered(name, _portable(shape))) != _portable(shape):

@@ -70,9 +70,7 @@ class ClientSocket(socket.socket):
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
     def recv(self, bufsize: int, flags: int = 0) -> bytes:
-        """As `socket.recv`; the timeout holds for the whole call. A failure of TLS is a
-        `ConnectionResetError`.
-        """
+        """As `socket.recv`; the timeout holds for the call. TLS failures are `ConnectionResetError`s."""
         if self._tls is None:
             return super().recv(bufsize, flags)
         timeout = self.gettimeout()

@@ -72,9 +72,7 @@ def decided(
 
 
 def from_name(name: str, *, now: datetime) -> Named | None:
-    """The time that a file's name has; None where it has none from `OLDEST` to a day after `now`. A local
-    time is that of this machine's zone.
-    """
+    """The local time in a file's name; None without one from `OLDEST` to a day after `now`."""
     name = name[-LONGEST:]
     for found in _MOMENT.finditer(name):
         moment = _moment(found)
