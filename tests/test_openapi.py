@@ -266,7 +266,7 @@ def test_what_an_operation_does_not_say_is_named(document):
     photo["parameters"][0]["example"] = "twelve"
 
     assert set(shortcomings(poor)) == {
-        "The section Service has no description: add one to SECTIONS in web/openapi.py.",
+        "The section Service has no description: add one in web/openapi.toml.",
         "GET /api/health has no description: its docstring needs a second sentence.",
         "GET /api/health has no 4xx answer: name its failures in @inputs.operation(…).",
         "Health.mood has no example: add one to web/examples.json, or Meta(examples=[…]).",
@@ -283,12 +283,10 @@ def shortcomings(document) -> Iterator[str]:
     values: dict[str, Any] = {}
     for section in document["tags"]:
         if not section["description"]:
-            yield (
-                f"The section {section['name']} has no description: add one to SECTIONS in web/openapi.py."
-            )
+            yield (f"The section {section['name']} has no description: add one in web/openapi.toml.")
     for named, operation in operations(document).items():
         if [tag for tag in document["tags"] if [tag["name"]] == operation["tags"]] == []:
-            yield f"{named} has no tag: name its blueprint in RESOURCES in web/openapi.py."
+            yield f"{named} has no tag: name its blueprint in web/openapi.toml."
         if not operation["summary"]:
             yield f"{named} has no summary: its function needs a docstring."
         if "description" not in operation:

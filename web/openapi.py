@@ -8,7 +8,9 @@ generated from this document, and the tests check every answer that they receive
 
 import inspect
 import re
+import tomllib
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import flask
@@ -19,98 +21,14 @@ from werkzeug.routing import Rule
 from settings import MEGABYTE, NAME, VERSION
 from web import examples, inputs, shapes
 
-# Blueprint -> the title of its section in the contract, in the contract's order.
-RESOURCES = {
-    None: "Service",
-    "access": "Access",
-    "feeds": "Feeds",
-    "shares": "Sharing",
-    "webhooks": "Webhooks",
-    "photos": "Photos",
-    "readings": "Photos",
-    "records": "Records",
-    "tabular": "Records",
-    "threads": "Threads",
-    "words": "Photos",
-    "proposals": "Records",
-    "trash": "Photos",
-    "batch": "Photos",
-    "originals": "Photos",
-    "retention": "Photos",
-    "stacks": "Photos",
-    "devices": "Photos",
-    "opened": "Photos",
-    "search": "Search",
-    "searches": "Search",
-    "meaning": "Search",
-    "analysis": "Analysis and statistics",
-    "chat": "Chat",
-    "conversations": "Conversations",
-    "dynamics": "Dynamics",
-    "agenda": "Agenda",
-    "memory": "Memories",
-    "llm": "LLM configuration",
-    "connection": "LLM configuration",
-    "spend": "Usage",
-    "data": "Data",
-    "network": "Service",
-    "watching": "Data",
-    "push": "Push",
-    "skills": "Skills",
-    "mcp_servers": "MCP servers",
+# The tables that are data: sections with the blueprints whose operations they have, statuses and headers.
+CONTRACT: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+RESOURCES: dict[str, str] = {
+    name: title for title, section in CONTRACT["sections"].items() for name in section["blueprints"]
 }
-
-# Section -> what its operations are for.
-SECTIONS = {
-    "Service": "What the service is, where it is reached, and this contract.",
-    "Access": "Tokens for devices and programs, pairing, and recipes for programs that upload.",
-    "Photos": "Uploading screenshots, and listing, showing, keeping, tagging and deleting them.",
-    "Sharing": "Passing a picture on, as a file or by a link, with what is sensitive painted over.",
-    "Records": "What screenshots say, as data: types with fields, listed and summed.",
-    "Threads": "One order, parcel, trip, booking or bill over all screenshots of it, with its state.",
-    "Search": "Finding screenshots by their words, by operators and by meaning; saved searches.",
-    "Analysis and statistics": "What was found out about each screenshot, and counts of it.",
-    "Agenda": "What happens on days that screenshots name, and dismissing it.",
-    "Feeds": "Secret addresses by which calendars and feed readers follow the agenda, notes and searches.",
-    "Webhooks": "Addresses that get a signed message when something happens, and what was sent to them.",
-    "Chat": "Messages to the assistant, and its calls of tools that wait for the person.",
-    "Conversations": "Stored chats with their messages and pictures.",
-    "Dynamics": "The notes that the service writes about what is new.",
-    "Memories": "What the assistant remembers about the person.",
-    "LLM configuration": "Which model analyses and answers.",
-    "Usage": "Calls and tokens by day, purpose and model.",
-    "Data": "Retention, export, deletion, keys and watched folders.",
-    "Push": "Devices that get notifications, and notifications to them.",
-    "Skills": "Named system prompts for the assistant.",
-    "MCP servers": "Servers whose tools the assistant may call.",
-}
-
-# Status -> the name of its component, and its meaning.
-STATUSES = {
-    206: ("PartialContent", "The requested `Range`."),
-    304: ("NotModified", "Unchanged since the answer whose `ETag` was sent as `If-None-Match`."),
-    400: ("BadRequest", "The input is not valid; the sentence starts with the field's name."),
-    401: ("Unauthorized", "The API key is missing or wrong."),
-    403: ("Forbidden", "The scope of the token does not allow this."),
-    404: ("NotFound", "It does not exist."),
-    409: ("Conflict", "The id is already in use."),
-    413: ("ContentTooLarge", "The request or a file in it is too large."),
-    414: ("URITooLong", "The URL is longer than the web server accepts; the answer is HTML."),
-    416: ("RangeNotSatisfiable", "The file ends before this `Range`."),
-    429: ("TooManyRequests", "Too many requests of this kind within a minute."),
-    500: ("InternalServerError", "The stored file is missing or damaged."),
-    502: ("BadGateway", "The model gave no usable answer."),
-    503: ("ServiceUnavailable", "Temporarily busy."),
-    507: ("InsufficientStorage", "The disk is full."),
-}
+STATUSES = {int(status): named for status, named in CONTRACT["statuses"].items()}
 BODY_METHODS = ("POST", "PUT", "PATCH")
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
-
-DESCRIPTION = """\
-Every error is `{"detail": "<a sentence>"}`. Every answer has an `X-Request-ID`, which is also in the \
-service's log. Timestamps are UTC without a zone. Unknown fields and parameters are ignored; an empty \
-parameter counts as absent. An unknown path is 404, a method that a path does not support 405, an unexpected \
-failure 500."""
 
 
 def document(
@@ -145,7 +63,7 @@ def document(
         "info": {
             "title": NAME,
             "version": VERSION,
-            "description": DESCRIPTION,
+            "description": CONTRACT["description"],
             "contact": {"name": f"{NAME} contributors"},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
@@ -153,8 +71,8 @@ def document(
         "servers": [{"url": "/", "description": "The service that this document comes from"}],
         "security": [{"bearer": []}],
         "tags": [
-            {"name": name, "description": SECTIONS.get(name, "")}
-            for name in dict.fromkeys(RESOURCES.values())
+            {"name": name, "description": section["description"]}
+            for name, section in CONTRACT["sections"].items()
         ],
         "paths": paths,
         "components": {
@@ -164,7 +82,7 @@ def document(
                 for status, (name, text) in STATUSES.items()
                 if status not in _WITHOUT_JSON
             },
-            "headers": _HEADERS,
+            "headers": CONTRACT["headers"],
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "The API key, or a token"}
             },
@@ -282,22 +200,6 @@ class Problem(msgspec.Struct):
 
 _WITHOUT_JSON = (206, 304, 414)
 _LIMIT_HEADERS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
-_HEADERS = {
-    "Retry-After": {
-        "description": "Seconds after which to try again",
-        "schema": {"type": "integer", "minimum": 0},
-    },
-    "WWW-Authenticate": {"schema": {"const": "Bearer"}},
-    "X-RateLimit-Limit": {
-        "description": "Requests allowed in a minute",
-        "schema": {"type": "integer"},
-    },
-    "X-RateLimit-Remaining": {"description": "Requests left of these", "schema": {"type": "integer"}},
-    "X-RateLimit-Reset": {
-        "description": "Time at which more are allowed, in epoch seconds",
-        "schema": {"type": "integer"},
-    },
-}
 _HEADERS_OF = {401: ("WWW-Authenticate",), 429: ("Retry-After", *_LIMIT_HEADERS), 503: ("Retry-After",)}
 
 
@@ -393,10 +295,9 @@ def _path(rule: Rule) -> str:
     return re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
 
 
-def _blueprint(rule: Rule) -> str | None:
-    return rule.endpoint.rpartition(".")[0] or None
+def _blueprint(rule: Rule) -> str:
+    return str(rule.endpoint).rpartition(".")[0]
 
 
 def _order(rule: Rule) -> tuple[int, str]:
-    resource = RESOURCES[_blueprint(rule)]
-    return list(RESOURCES.values()).index(resource), _path(rule)
+    return list(CONTRACT["sections"]).index(RESOURCES[_blueprint(rule)]), _path(rule)
