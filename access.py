@@ -8,8 +8,6 @@ revoked; only pairing codes expire.
 
 A pairing code can be redeemed once within five minutes. It never contains the key: whoever sees the code on a
 screen gets, at most, one token, which the owner sees in the list and can revoke.
-
-More than 550 lines, because the key, tokens, pairing and scopes answer one question: who may do what.
 """
 
 import hashlib
@@ -18,8 +16,10 @@ import io
 import ipaddress
 import logging
 import secrets
+import tomllib
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -58,89 +58,9 @@ ALL_REDEMPTIONS_A_MINUTE = 1_000
 ATTEMPTS = "pairing.attempts_by_address"
 MINUTE = timedelta(minutes=1)
 
-# What tokens may call, by endpoint, beside what is open to everybody. The scope `full` may call everything
-# but `OWNER_ONLY`, and the scope `feed` nothing of this: feeds have addresses of their own.
-UPLOADING = frozenset(
-    {
-        "show_contract",
-        "devices.show_sync_state",
-        "devices.change_sync_state",
-        "photos.upload",
-        "photos.upload_batch",
-        "analysis.show_state",  # of its own uploads
-        "push.register_device",
-    }
-)
-READING = frozenset(
-    {
-        "show_contract",
-        "photos.index",
-        "photos.show",
-        "photos.image",
-        "photos.thumbnail",
-        "photos.apps",
-        "photos.timeline",
-        "words.list_tags",
-        "words.list_sensitive",
-        "retention.expiring",
-        "stacks.list_duplicates",
-        "readings.show",
-        "devices.list_devices",
-        "devices.show_sync_state",
-        "search.find",
-        "searches.index",
-        "meaning.find",
-        "agenda.index",
-        "records.index",  # as `photos.show` has them
-        "records.types",
-        "threads.index",
-        "threads.show",
-        "tabular.show_csv",
-        "tabular.show_jsonld",
-        "analysis.index",
-        "analysis.show_state",
-        "analysis.stats",
-        "dynamics.index",
-        "dynamics.show",
-        "dynamics.stats",
-        "memory.index",
-        "memory.stats",
-        "conversations.index",
-        "conversations.show",
-        "conversations.incremental",
-        "conversations.attachment",
-        "mcp.call",
-    }
-)
-OWNER_ONLY = frozenset(
-    {
-        "access.list_tokens",
-        "access.add_token",
-        "access.rename_token",
-        "access.remove_token",
-        "access.begin_pairing",
-        "access.add_recipe",
-        "network.change",
-        # Where data is sent, and how long it is kept.
-        "llm.update",
-        "llm.apply",
-        "connection.run",
-        "mcp_servers.register",
-        "mcp_servers.update",
-        "mcp_servers.remove",
-        "webhooks.index",
-        "webhooks.register",
-        "webhooks.update",
-        "webhooks.remove",
-        "webhooks.send_test_event",
-        "webhooks.list_deliveries",
-        "webhooks.send_delivery_again",
-        "data.change_retention",
-        "data.change_codes",
-        "data.clear",
-        "data.download",
-    }
-)
+# What tokens of a scope may call, by endpoint, and what only the owner may.
+ENDPOINTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+UPLOADING, READING, OWNER_ONLY = (frozenset(ENDPOINTS[name]) for name in ("upload", "read", "owner_only"))
 
 
 class Caller(NamedTuple):
