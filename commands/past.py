@@ -16,7 +16,8 @@ from tls import addresses
 from upkeep import archives, importing, libraries
 
 STOPPED = 130  # the exit code after Ctrl+C, as shells have it
-MOST_NAMED = 1_000  # lines about what was left out or has failed
+# So many files are named; cron mails their lines, and a folder may have many that are no pictures.
+MOST_NAMED = {"not pictures": 5, "left out": 1_000, "failed": 1_000}
 NEW, KNOWN = "imported", archives.ALREADY_THERE
 OTHERS = ("of another name", "left out", "failed")
 
@@ -73,7 +74,8 @@ class _Run:
         self._store = archives.trial() if dry_run else archives.store
         self._new = f"would be {NEW}" if dry_run else NEW
         self._counts: dict[str, int] = dict.fromkeys((self._new, KNOWN, *OTHERS), 0)
-        self._lines: list[str] = []
+        self._lines: dict[str, list[str]] = {what: [] for what in MOST_NAMED}
+        self._unnamed = dict.fromkeys(MOST_NAMED, 0)
         self._interrupted = False
 
     @contextlib.contextmanager
@@ -86,14 +88,18 @@ class _Run:
             click.echo()
 
     def failed(self, shown: str, problem: Exception) -> None:
-        self._count("failed", f"{shown}: {importing.reason(problem)}")
+        self._counts["failed"] += 1
+        self._name("failed", f"{shown}: {importing.reason(problem)}")
 
     def end(self, say_next: Callable[[int], None]) -> None:
         """Print what was left out and why, the counts, and, to a person, what is next: `say_next` gets the
         number of pictures that are stored now. Exit with 1 where something failed, and with 130 after Ctrl+C.
         """
-        for line in self._lines:
-            click.echo(line, err=True)
+        for what, lines in self._lines.items():
+            for line in lines:
+                click.echo(line, err=True)
+            if self._unnamed[what]:
+                click.echo(f"... and {self._unnamed[what]} more {what}", err=True)
         always = (self._new, KNOWN)
         shown = [f"{count} {what}" for what, count in self._counts.items() if count or what in always]
         click.echo(", ".join(shown))
@@ -111,11 +117,12 @@ class _Run:
         """Store one picture, or note why not."""
         name = item.shown.rpartition("/")[2].casefold()
         if self._names and not any(fnmatchcase(name, wanted) for wanted in self._names):
-            self._count("of another name", "")
+            self._counts["of another name"] += 1
         elif item.left_out == archives.ALREADY_THERE:
-            self._count(KNOWN, "")
+            self._counts[KNOWN] += 1
         elif item.left_out:
-            self._count("left out", f"{item.shown}: {item.left_out}")
+            self._counts["left out"] += 1
+            self._name("left out", f"{item.shown}: {item.left_out}")
         else:
             try:
                 is_new = self._store(item, self._device_id, self._device_name)
@@ -123,13 +130,13 @@ class _Run:
                 self.failed(item.shown, problem)
                 return
             if is_new is None:
-                self._count("left out", f"{item.shown}: it is not a picture")
+                self._counts["left out"] += 1
+                self._name("not pictures", f"{item.shown}: it is not a picture")
             else:
-                self._count(self._new if is_new else KNOWN, "")
+                self._counts[self._new if is_new else KNOWN] += 1
 
-    def _count(self, what: str, line: str) -> None:
-        self._counts[what] += 1
-        if line and len(self._lines) < MOST_NAMED:
-            self._lines.append(line)
-        elif line and len(self._lines) == MOST_NAMED:
-            self._lines.append("... and more: import again to see them, once these are solved.")
+    def _name(self, what: str, line: str) -> None:
+        if len(self._lines[what]) < MOST_NAMED[what]:
+            self._lines[what].append(line)
+        else:
+            self._unnamed[what] += 1

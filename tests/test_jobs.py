@@ -284,6 +284,16 @@ def test_a_picture_under_a_thousand_folders_is_imported(source, tmp_path):
     assert stored_names(tmp_path) == ["deep.png", "good.png"]
 
 
+def test_of_many_files_that_are_no_pictures_the_first_are_named(source, tmp_path):
+    for number in range(8):
+        (source / f"{number}.txt").write_text("not a picture")
+    code, failures, counts = imported(source, tmp_path)
+
+    named = [f"{source}/{number}.txt: it is not a picture" for number in range(5)]
+    assert failures == [*named, "... and 3 more not pictures"]
+    assert (code, counts) == (0, "1 imported, 0 already there, 8 left out")
+
+
 @pytest.mark.slow
 def test_a_huge_or_an_empty_file_costs_no_memory(source, tmp_path):
     heads = {
