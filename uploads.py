@@ -340,21 +340,7 @@ def upload(form: UploadForm, file: FileStorage) -> shapes.Uploaded:
     (`Screenshot_20260102-101112.png`, in the time zone of the service), else at `file_timestamp`, the last
     change of the file, else now. `taken_from` in the photo's detail says which it was.
     """
-    devices.check_id(form.device_id)
-    caller = access.caller()
-    has_device = access.use_device(caller, form.device_id)
-    described = Upload(
-        form.device_id,
-        file.filename or "",
-        inputs.moment("original_timestamp", form.original_timestamp, None),
-        form.device_name,
-        form.source_type,
-        form.local_media_store_id,
-        caller.token_id,
-        has_device,
-        inputs.moment("file_timestamp", form.file_timestamp, None),
-    )
-    return _shown(store(_spool(file), described, now=utc_now()))
+    return _shown(store(_spool(file), _described(form, file), now=utc_now()))
 
 
 def _shown(photo: Stored) -> shapes.Uploaded:
@@ -374,30 +360,51 @@ def _shown(photo: Stored) -> shapes.Uploaded:
 @inputs.operation()
 def upload_batch(form: BatchForm, files: list[FileStorage]) -> shapes.BatchUploaded:
     """Upload several screenshots. A failure is reported in its own result and does not affect the others."""
-    devices.check_id(form.device_id)
-    now, caller = utc_now(), access.caller()
-    has_device = access.use_device(caller, form.device_id)
-    times, file_dates = (
-        [inputs.moment(name, value, None) for value in inputs.listed(name, entries, most=len(files))]
-        for name, entries in (("timestamps", form.timestamps), ("file_timestamps", form.file_timestamps))
+    results = store_batch(map(_spool, files), _described_each(form, files), now=utc_now())
+    return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}
+
+
+def _described(form: UploadForm, file: FileStorage) -> Upload:
+    caller, has_device = _uploader(form.device_id)
+    return Upload(
+        form.device_id,
+        file.filename or "",
+        inputs.moment("original_timestamp", form.original_timestamp, None),
+        form.device_name,
+        form.source_type,
+        form.local_media_store_id,
+        caller.token_id,
+        has_device,
+        inputs.moment("file_timestamp", form.file_timestamp, None),
     )
-    ids = inputs.listed("local_ids", form.local_ids, most=len(files))
-    inputs.listed("mime_types", form.mime_types, most=len(files))
-    described = [
+
+
+def _described_each(form: BatchForm, files: list[FileStorage]) -> list[Upload]:
+    caller, has_device = _uploader(form.device_id)
+    entries = [
+        inputs.listed(name, getattr(form, name), most=len(files))
+        for name in ("timestamps", "file_timestamps", "local_ids", "mime_types")
+    ]
+    return [
         Upload(
             form.device_id,
             file.filename or "",
-            given,
+            inputs.moment("timestamps", taken, None),
             form.device_name,
             local_media_store_id=local_id,
             token_id=caller.token_id,
             has_device=has_device,
-            file_date=file_date,
+            file_date=inputs.moment("file_timestamps", changed, None),
         )
-        for file, given, file_date, local_id in zip(files, times, file_dates, ids, strict=True)
+        for file, taken, changed, local_id, _ in zip(files, *entries, strict=True)
     ]
-    results = store_batch([_spool(file) for file in files], described, now=now)
-    return {"uploaded": sum(result.get("dedup") is False for result in results), "results": results}
+
+
+def _uploader(device_id: str) -> tuple[access.Caller, bool]:
+    """Who uploads for a device, and whether they may have all of it. Raises `BadInput`, `Forbidden`."""
+    devices.check_id(device_id)
+    caller = access.caller()
+    return caller, access.use_device(caller, device_id)
 
 
 def _spool(file: FileStorage) -> Spool:
