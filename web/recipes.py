@@ -1,10 +1,10 @@
 """Recipes: files and lines by which other programs send screenshots here, filled with the service's address
 and a token that may only upload.
 
-Each recipe is a function of `Target`, so that a test can run or check what it makes. The formats are those of
-the programs: HTTP Shortcuts 3.x (Android; its import accepts the JSON of its export), ShareX (`.sxcu`), and
-shells. Apple signs shortcuts, so for iOS there are steps, and the actions with their values, which the page
-draws as the app shows them.
+The texts are data (`recipes.toml`), so that a test can run or check what is made of them. The formats are
+those of the programs: HTTP Shortcuts 3.x (Android; its import accepts the JSON of its export, and the same
+ids replace its earlier version), ShareX (`.sxcu`), and shells. Apple signs shortcuts, so for iOS there are
+steps, and the actions with their values, which the page draws as the app shows them.
 
 A service with a certificate of its own is trusted by nobody yet. HTTP Shortcuts gets the certificate's
 fingerprint, and connects to no other; for the rest, the first step is to install the CA.
@@ -12,9 +12,10 @@ fingerprint, and connects to no other; for the rest, the first step is to instal
 
 import json
 import shlex
-import uuid
+import tomllib
 from collections.abc import Callable
-from typing import Literal, NamedTuple, get_args
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
 
 Kind = Literal[
     "http-shortcuts", "sharex", "ios", "macos", "flameshot", "spectacle", "grim", "powershell", "curl"
@@ -22,9 +23,7 @@ Kind = Literal[
 KINDS: tuple[str, ...] = get_args(Kind)
 
 UPLOAD = "/api/photos/upload"
-TIMEOUT = 60_000  # milliseconds that a phone waits for the upload of several pictures
-# The ids in an import must be UUIDs, and the same import replaces its earlier version.
-IDS = uuid.UUID("6f0f6a52-1d0a-4f5c-9a7e-2f6f2b1c7a10")
+TEXTS: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 class Target(NamedTuple):
@@ -67,213 +66,58 @@ class Recipe(NamedTuple):
 
 def made(kind: Kind, target: Target) -> Recipe:
     """The recipe for a program."""
-    recipe = _RECIPES[kind](target)
-    if target.fingerprint and kind != "http-shortcuts":
-        trust = (
-            f"This device must trust the service first: open {target.address}/ca on it, and follow the steps."
-        )
-        return recipe._replace(steps=[trust, *recipe.steps])
-    return recipe
-
-
-def _http_shortcuts(target: Target) -> Recipe:
-    shortcut = {
-        "id": _id("shortcut"),
-        "name": "Snaplore",
-        "description": "Save screenshots to Snaplore",
-        "iconName": "flat_color_gallery",
-        "executionType": "app",
-        "method": "POST",
-        "url": f"{target.address}{UPLOAD}-batch",
-        "timeout": TIMEOUT,
-        "retryPolicy": "wait_for_internet",
-        "authentication": "bearer",
-        "authToken": target.token,
-        "requestBodyType": "form_data",
-        "parameters": [
-            {"id": _id("device"), "key": "device_id", "value": "android", "type": "string"},
-            {
-                "id": _id("files"),
-                "key": "files",
-                "type": "file",
-                "fileUploadOptions": {"fileUploadType": "file_picker_multi"},
-            },
-        ],
-        "responseHandling": {
-            "uiType": "toast",
-            "successOutput": "message",
-            "successMessage": "Saved to Snaplore",
-            "failureOutput": "simple",
-        },
-    }
-    steps = [
-        "Install HTTP Shortcuts (F-Droid or Google Play) and save this file on the phone.",
-        "In the app, open the menu, then Import / Export, then Import from file.",
-        "In any app, share screenshots and choose “Send to…” of HTTP Shortcuts, then Snaplore.",
-    ]
-    if target.fingerprint:
-        # With a fingerprint, the app compares the server's certificate alone, not those that issued it.
-        shortcut["certificateFingerprint"] = target.fingerprint
-        steps.append(
-            "The shortcut connects to this service’s certificate and to no other. The service renews it "
-            f"before {target.renewed}: when the shortcut then stops working, import a new file."
-        )
-    category = {"id": _id("category"), "name": "Snaplore", "shortcuts": [shortcut]}
-    return Recipe(
-        "HTTP Shortcuts",
-        "snaplore-http-shortcuts.json",
-        _pretty({"version": 71, "categories": [category]}),
-        steps,
-    )
-
-
-def _sharex(target: Target) -> Recipe:
-    uploader = {
-        "Version": "15.0.0",
-        "Name": "Snaplore",
-        "DestinationType": "ImageUploader",
-        "RequestMethod": "POST",
-        "RequestURL": f"{target.address}{UPLOAD}",
-        "Headers": {"Authorization": target.authorization},
-        "Body": "MultipartFormData",
-        "Arguments": {"device_id": "windows", "source_type": "screenshot"},
-        "FileFormName": "file",
-        "URL": f"{target.address}/#/photo/{{json:id}}",
-        "ErrorMessage": "{json:detail}",
-    }
-    return Recipe(
-        "ShareX",
-        "snaplore.sxcu",
-        _pretty(uploader),
-        [
-            "Save the file and double-click it: ShareX imports it as its image uploader.",
-            "In “After capture tasks”, switch on “Upload image to host”.",
-        ],
-    )
-
-
-def _ios(target: Target) -> Recipe:
-    return Recipe(
-        "iOS Shortcuts",
-        "",
-        "",
-        [
-            "In the app Shortcuts, make a new shortcut. In its details, switch on “Show in Share Sheet”, "
-            "and receive Images only.",
-            "Add “Repeat with Each” with Shortcut Input, and inside it “Get Contents of URL”.",
-            "Fill it in as below. Paste what has a copy button; choose the rest.",
-            "After a screenshot, tap its preview, then Share, then the shortcut. iOS lets no shortcut start "
-            "by itself when a screenshot is taken.",
-        ],
-        (
+    text = TEXTS[kind]
+    recipe = Recipe(
+        text["name"],
+        text.get("filename", ""),
+        _filled(text.get("content", ""), target, _QUOTES[text.get("quotes", "")]),
+        text.get("steps", []),
+        tuple(
             Action(
-                "Details",
+                action["title"],
                 [
-                    Value("Name", "Snaplore", typed=True),
-                    Value("Show in Share Sheet", "On"),
-                    Value("Receive", "Images"),
+                    Value(**value | {"value": _filled(value["value"], target, str)})
+                    for value in action["values"]
                 ],
-            ),
-            Action("Repeat with Each", [Value("Items", "Shortcut Input")]),
-            Action(
-                "Get Contents of URL",
-                [
-                    Value("URL", f"{target.address}{UPLOAD}", typed=True),
-                    Value("Method", "POST"),
-                    Value("Headers: Key", "Authorization", typed=True),
-                    Value("Headers: Text", target.authorization, typed=True),
-                    Value("Request Body", "Form"),
-                    Value("Form, File: Key", "file", typed=True),
-                    Value("Form, File: value", "Repeat Item"),
-                    Value("Form, Text: Key", "device_id", typed=True),
-                    Value("Form, Text: value", "iphone", typed=True),
-                ],
-            ),
+            )
+            for action in text.get("actions", ())
         ),
     )
+    if not target.fingerprint:
+        return recipe
+    if kind == "http-shortcuts":
+        return _pinned(recipe, target)
+    trust = f"This device must trust the service first: open {target.address}/ca on it, and follow the steps."
+    return recipe._replace(steps=[trust, *recipe.steps])
 
 
-def _macos(target: Target) -> Recipe:
-    send = _curl(target, '"file=@$file"', "mac")
-    script = f'for file in "$@"; do\n  {send}\ndone\n'
-    return Recipe(
-        "macOS folder action",
-        "snaplore.sh",
-        script,
-        [
-            "In Automator, make a new Folder Action for the folder of your screenshots.",
-            "Add “Run Shell Script”, with the shell /bin/zsh and the input “as arguments”, and paste this.",
-        ],
+def _pinned(recipe: Recipe, target: Target) -> Recipe:
+    """The file of HTTP Shortcuts with a fingerprint: it compares the server's certificate alone."""
+    exported = json.loads(recipe.content)
+    exported["categories"][0]["shortcuts"][0]["certificateFingerprint"] = target.fingerprint
+    step = (
+        "The shortcut connects to this service’s certificate and to no other. The service renews it "
+        f"before {target.renewed}: when the shortcut then stops working, import a new file."
     )
+    content = json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
+    return recipe._replace(content=content, steps=[*recipe.steps, step])
 
 
-def _flameshot(target: Target) -> Recipe:
-    line = f"flameshot gui --raw | {_curl(target, _STANDARD_INPUT, 'linux')}"
-    return Recipe("Flameshot", "", line, [_SHORTCUT])
+def _filled(text: str, target: Target, quoted: Callable[[str], str]) -> str:
+    values = {
+        "address": target.address,
+        "token": target.token,
+        "header": f"Authorization: {target.authorization}",
+        "upload": f"{target.address}{UPLOAD}",
+    }
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", quoted(value))
+    return text
 
 
-def _spectacle(target: Target) -> Recipe:
-    send = _curl(target, '"file=@$shot"', "linux")
-    line = f'shot=$(mktemp --suffix=.png) && spectacle -b -n -r -o "$shot" && {send}; rm -f "$shot"'
-    return Recipe("Spectacle", "", line, [_SHORTCUT])
-
-
-def _grim(target: Target) -> Recipe:
-    line = f'grim -g "$(slurp)" - | {_curl(target, _STANDARD_INPUT, "linux")}'
-    return Recipe("grim and slurp", "", line, [_SHORTCUT])
-
-
-def _powershell(target: Target) -> Recipe:
-    lines = (
-        # OneDrive may have moved the folder.
-        "$folder = Join-Path ([Environment]::GetFolderPath('MyPictures')) 'Screenshots'",
-        "$shot = Get-ChildItem $folder -File | Sort-Object LastWriteTime | Select-Object -Last 1",
-        f"curl.exe --fail --silent --show-error --header {_single(f'Authorization: {target.authorization}')} "
-        f'--form "file=@$($shot.FullName)" --form device_id=windows {_single(f"{target.address}{UPLOAD}")}',
-    )
-    return Recipe(
-        "PowerShell",
-        "snaplore.ps1",
-        "\n".join(lines) + "\n",
-        ["It sends the latest screenshot of the folder."],
-    )
-
-
-def _curl_line(target: Target) -> Recipe:
-    return Recipe("curl", "", _curl(target, "file=@screenshot.png", "curl"), [])
-
-
-_RECIPES: dict[Kind, Callable[[Target], Recipe]] = {
-    "http-shortcuts": _http_shortcuts,
-    "sharex": _sharex,
-    "ios": _ios,
-    "macos": _macos,
-    "flameshot": _flameshot,
-    "spectacle": _spectacle,
-    "grim": _grim,
-    "powershell": _powershell,
-    "curl": _curl_line,
+_QUOTES: dict[str, Callable[[str], str]] = {
+    "": str,
+    "json": lambda text: json.dumps(text, ensure_ascii=False)[1:-1],  # within a string
+    "shell": shlex.quote,
+    "powershell": lambda text: "'" + text.replace("'", "''") + "'",
 }
-_STANDARD_INPUT = "'file=@-;filename=screenshot.png'"
-_SHORTCUT = "Bind the line to a key in the settings of your desktop, as `sh -c '…'`."
-
-
-def _curl(target: Target, form: str, device: str) -> str:
-    """A call of curl for a POSIX shell. `form` is quoted already where it needs to be."""
-    header = shlex.quote(f"Authorization: {target.authorization}")
-    address = shlex.quote(f"{target.address}{UPLOAD}")
-    options = f"--fail --silent --show-error --header {header} --form {form} --form device_id={device}"
-    return f"curl {options} {address}"
-
-
-def _single(text: str) -> str:
-    """A text in PowerShell's single quotes."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _id(name: str) -> str:
-    return str(uuid.uuid5(IDS, name))
-
-
-def _pretty(value: object) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
