@@ -322,9 +322,7 @@ def _note_use(token_id: int, now: datetime) -> None:
 def begin(
     name: str, scope: shapes.Scope, address: str, *, now: datetime, device_id: str = ""
 ) -> shapes.PairingFields:
-    """A new pairing code for a device that will reach the service at `address`, without a trailing slash. Its
-    token owns the device `device_id`; if that is empty, the first one that it sends.
-    """
+    """A new code for a device that reaches the service at `address`; its token owns `device_id`, if given."""
     code = "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
     with db.atomic():
         Pairing.delete().where(Pairing.expires_at <= now).execute()

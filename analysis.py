@@ -185,9 +185,7 @@ class Worker:
         log.info("photo %d analysed: %s, %.2f s", photo_id, result, time.monotonic() - began)
 
     def mark_older(self) -> bool:
-        """Mark what is sensitive on some photos that earlier rules have judged, and index them for those who
-        may not learn it; False when there are none. Meant for when `work` has nothing to do.
-        """
+        """Mark what is sensitive on some photos that earlier rules judged; False when there are none."""
         with database.scope(), db.atomic():
             judged = gate.mark_older()
             lexicon.redact_anew(judged)
@@ -223,9 +221,7 @@ class Worker:
             return stacks.place_next()
 
     def look_for_dates(self) -> bool:
-        """Look for dates on some photos that were read by an earlier version, the newest first; False when
-        there are none. Meant for when there is nothing to analyse and nothing to read.
-        """
+        """Look for dates on photos that an earlier version has read, when nothing else is left to do."""
         if not self._all_looked_at:
             with database.scope():
                 self._all_looked_at = not agenda.renew_older(now=self._clock())
@@ -518,9 +514,7 @@ class _Task(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """How an analysis has ended. Without an outcome the photo was not analysed, and returns to the queue
-    after a pause. `asked` is False when the configured model was not asked.
-    """
+    """How an analysis has ended; without an outcome, the photo returns to the queue after a pause."""
 
     claim: Claim
     outcome: Findings | SnaploreError | None = None
@@ -532,9 +526,7 @@ class _Outcome(NamedTuple):
 def _judge_here(
     reader: llm.Reader, page: tuple[Page, str] | None, picture: BinaryIO, name: str, taken: datetime
 ) -> Findings | SnaploreError:
-    """The embedded model's findings in a photo that no other model gets. Whatever fails is the photo's own
-    failure: it says nothing about the configured model.
-    """
+    """The embedded model's findings in a photo that no other model gets. Any failure is the photo's own."""
     try:
         read = page or reader.read(picture, patience=READ_PATIENCE)
         return reader.judge(*read, name=name, taken=taken)

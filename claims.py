@@ -186,9 +186,7 @@ def allow_probe(*, now: datetime) -> None:
 
 
 def give_back(claim: Claim, *, now: datetime, pause: timedelta = timedelta(0)) -> None:
-    """Return a claimed photo to the queue without counting an attempt, because the service stops, or because
-    it cannot be analysed before a `pause` is over.
-    """
+    """Return a claimed photo to the queue for `pause`, without counting an attempt."""
     with db.atomic():
         mine = (Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token)
         _requeue(mine, now=now + pause)
@@ -280,9 +278,7 @@ def _requeue(where: peewee.Expression, *, now: datetime, **fields: Any) -> int:
 
 
 def _forget_clock_ahead(now: datetime) -> None:
-    """Correct times that were computed while the clock was ahead. A Raspberry Pi has no battery-backed clock:
-    it can start in the past or, after a wrong answer from the network, in the future.
-    """
+    """Correct times that were computed while the clock was ahead, as on machines without a battery."""
     present, latest = iso(now), iso(now + LONGEST_DELAY)
     late = [row[0] for row in db.execute_sql(_DUE_TOO_LATE, (present, latest, latest)).fetchall()]
     if late:

@@ -145,9 +145,7 @@ def rewrite(dynamic_id: int, article: Article, origins: dict[int | str, str], *,
 
 
 def extend(earlier: Dynamic, article: Article, origins: dict[int | str, str], *, now: datetime) -> None:
-    """Continue a note with an article: the new text goes on top. Id, date and pin stay; title and summary
-    are the new ones, because they describe the present state.
-    """
+    """Continue a note with an article: new text on top, new title and summary, the same id, date and pin."""
     earlier.content = articles.continued(article.content, earlier.content)
     for name, ids in _sources(article, origins, earlier).items():
         setattr(earlier, name, ids)

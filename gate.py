@@ -178,9 +178,7 @@ def _doubt_marks_of_other_rules() -> None:
 
 
 def set_cleared(photo_id: int, *, cleared: bool) -> None:
-    """Record that the person says that a photo is not sensitive, or no longer says so: then its text is
-    judged again. Raises `NotFound`, also in the trash.
-    """
+    """Record whether the person says that a photo is not sensitive. Raises `NotFound`, also in the trash."""
     row = Analysis.select(Analysis.visible_text).where(Analysis.photo == photo_id).get_or_none()
     if row is None:
         raise NotFound("Photo not found")
@@ -272,9 +270,7 @@ def kinds_about(found: Collection[Mark], *texts: str) -> list[str]:
 
 
 def withholds_text(*texts: str) -> bool:
-    """Whether there is something sensitive in one of the texts that would leave, each by itself: a label at
-    the end of one does not belong to the beginning of the next.
-    """
+    """Whether there is something sensitive in one of the texts that would leave, each by itself."""
     return any(_judged(text) if len(text) <= MAX_REMEMBERED else sensitive.kinds(text) for text in texts)
 
 
@@ -371,9 +367,7 @@ def plain_name(name: str) -> str:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """A text, and what it stands for where that differs: without signs that nobody sees, with usual letters
-    and digits, out of an address, and with single digits joined.
-    """
+    """A text, and what it stands for where that differs: plain signs, usual letters, joined digits."""
     yield text
     plain = text if text.isascii() else "".join(map(_usual, text))
     plain = urllib.parse.unquote(urllib.parse.unquote(plain)) if "%" in plain else plain

@@ -402,9 +402,7 @@ _WHITE = 203
 
 
 def _colours(content: bytes, profile: bytes | None) -> Callable[["Image.Image"], "Image.Image"]:
-    """What makes sRGB of an RGB picture with these colours: its profile's, or those of HDR, whose brightest
-    parts become white. A profile that cannot be read changes nothing.
-    """
+    """What makes sRGB of an RGB picture with these colours; HDR's brightest parts become white."""
     place = content.find(b"colrnclx", 0, 1_000_000)
     transfer = int.from_bytes(content[place + 10 : place + 12], "big") if place >= 0 else 0
     if transfer in (_PQ, _HLG):

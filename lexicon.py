@@ -65,9 +65,7 @@ def index(photo_id: int) -> None:
 
 
 def index_new(photo_ids: Iterable[int]) -> int:
-    """Index photos that are not in the index; returns how many of them have text. Updates the vocabulary once
-    for all of them, which takes half the time of `index`.
-    """
+    """Index photos that are not in the index, all at once; returns how many of them have text."""
     photo_ids = list(photo_ids)
     documents = {photo_id: document for photo_id in photo_ids if (document := document_of(photo_id))}
     for photo_id, document in documents.items():
@@ -132,9 +130,7 @@ def empty() -> None:
 
 
 def renew() -> None:
-    """Rebuild the index if a version of the program built it that indexed texts otherwise; the log has the
-    progress. Takes a minute for 50,000 photos. Opens its own scope.
-    """
+    """Rebuild the index if an older program built it: a minute for 50,000 photos. Opens its own scope."""
     with database.scope():
         if models.stored_value("index_form", 1) == FORM:
             return
@@ -241,9 +237,7 @@ def figure_terms(folded: str) -> set[str]:
 
 
 def withheld(photo_ids: Iterable[int]) -> set[int]:
-    """Those of these photos of which a guarded query finds less than is on them, or nothing: they are marked,
-    or have something sensitive in what a person wrote, or are not judged yet.
-    """
+    """Those of these photos of which a guarded query finds less than is on them, or nothing."""
     sql = f"SELECT value FROM json_each(?) WHERE NOT ({OPEN.format(id='value')})"  # noqa: S608
     return {row[0] for row in rows(sql, msgspec.json.encode(list(photo_ids)).decode())}
 
@@ -359,9 +353,7 @@ TEXTS = "app_name, summary, entities, text, own_title, note, tags"
 def texts_of(
     app_name: str, summary: str, entities: str, text: str, own_title: str, note: str, tags: str
 ) -> list[str]:
-    """The searchable texts of a photo: its app's names, heading, values of the entities and the person's
-    note, visible text. The heading is the summary, below the person's title and tags.
-    """
+    """The searchable texts of a photo: its app's names, heading, values and note, visible text."""
     values = [entity.get("value", "") for entity in _entities(entities)]
     heading = "\n".join(filter(None, (own_title, *_TAGS.decode(tags), summary)))
     return [apps.with_other_name(app_name), heading, *values, *filter(None, (note,)), text]

@@ -91,14 +91,10 @@ class Reader(Protocol):
         """Load the models, unless they are, because pictures are coming."""
 
     def read(self, picture: BinaryIO, *, patience: float | None = None) -> tuple[Page, str]:
-        """The text of the picture with its places, and the name of the engine. Raises `ModelFailure`, and
-        `Unavailable` when other pictures are read for `patience` seconds.
-        """
+        """The text of the picture with its places, and the engine. Raises `ModelFailure`, `Unavailable`."""
 
     def judge(self, page: Page, engine: str, *, name: str = "", taken: datetime | None = None) -> Findings:
-        """What the rules of the embedded model find in a page that was read before. `taken` is when the
-        screenshot was taken, in local time without a zone.
-        """
+        """What the embedded rules find in a page that was read. `taken` is local, without a zone."""
 
 
 class Provider:

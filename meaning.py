@@ -153,9 +153,7 @@ def relatives(description: str, settings: Settings, *, limit: int, guarded: bool
 def relatives_if_possible(
     description: str, settings: Settings, *, limit: int, guarded: bool = False
 ) -> Relatives:
-    """As `relatives`; with an empty `model` where the setting is off or this machine cannot make vectors.
-    Raises `Unavailable` when it cannot at the moment.
-    """
+    """As `relatives`; with an empty `model` where none can be made. Raises `Unavailable` for the moment."""
     if settings.meaning == "off":
         return Relatives([], "")
     try:

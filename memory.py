@@ -224,9 +224,7 @@ def _strengthen(memory: Memory, content: str, importance: float, category: str, 
 
 
 def _twin(content: str, source_type: str, device_id: str, *, now: datetime) -> Memory | None:
-    """The memory that says the same as `content`, the most similar of several. A memory of another source
-    counts only if `content` adds no word, because its wording must not be replaced.
-    """
+    """The memory that says the same as `content`. Another source's counts only if no word is added."""
     seen = _alive(now) & Memory.device_id.in_({device_id, ""})
     query = Memory.select(Memory.id, Memory.content, Memory.source_type).where(seen)
     # As the driver returns them: with peewee's conversions 10,000 rows take three times as long.

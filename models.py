@@ -195,9 +195,7 @@ class Uncompared(Model):
 
 
 class Stack(NamedTuple):
-    """The photos of a stack: the one that is shown first, then the newest first; and the best one: which is
-    kept, else the one with the most text, else the largest.
-    """
+    """The photos of a stack: the shown one, then the newest first; and its best one (`shapes.Stack`)."""
 
     photo_ids: list[int]
     best: int
@@ -240,9 +238,7 @@ class OwnWords(Model):
 
 
 class Record(Model):
-    """What is shown of a photo's records, in columns by which they are listed, summed and searched. The
-    fields of one are at `place` in `Shown.records`. A photo in the trash has none.
-    """
+    """What is shown of a photo's records, in columns for lists, sums and searches."""
 
     id = peewee.AutoField()
     photo_id: int  # added by peewee for `photo`
@@ -542,9 +538,7 @@ class AskedCall(Model):
 
 
 class AgendaItem(Model):
-    """What happens on a day that a screenshot names. Rows of one event on several screenshots have the same
-    `event_id`. The rows stay while the photo is in the trash.
-    """
+    """What happens on a day that a screenshot names. Rows of one event share `event_id`."""
 
     id = peewee.AutoField()
     event_id = peewee.IntegerField()

@@ -346,9 +346,7 @@ def open_thumbnail(photo: Photo) -> BinaryIO:
 
 
 def open_sound_thumbnail(photo: Photo) -> BinaryIO:
-    """The thumbnail, completely in memory. A missing or damaged one is made anew from the original. Raises
-    `Unreadable` when that is missing or damaged, too.
-    """
+    """The thumbnail, in memory; made anew from the original if it is lost. Raises `Unreadable`."""
     try:
         return _whole(open_thumbnail(photo))
     except Unreadable:
@@ -413,9 +411,7 @@ def count_spared(before: datetime) -> int:
 
 
 def with_codes(before: datetime) -> "peewee.ModelSelect[Any]":
-    """The ids of the photos that show a one-time code and nothing else that is sensitive, uploaded before
-    `before`, the oldest first; without kept ones and those in the trash.
-    """
+    """The ids of the photos with a one-time code alone, uploaded before `before`, that are not kept."""
     # The first condition is literal, as in the partial index `analyses_sensitive`.
     shows_code = models.IS_SENSITIVE & (Analysis.sensitive == "one_time_code") & ~Analysis.kept
     return (
@@ -535,9 +531,7 @@ def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.
 
 
 def _tagged(filters: Filters, tag: str) -> Selected:
-    """The photos with a tag that pass the filters. The index of the tag has the orders of the lists; each of
-    its photos is looked up for further filters.
-    """
+    """The photos with a tag that pass the filters; each of them is looked up for other filters."""
     tagged = Selected("photo_tags").where("folded = ?", lexicon.folded_tag(tag))
     if filters.since is not None:
         tagged = tagged.where("taken_at >= ?", iso(filters.since))
@@ -578,9 +572,7 @@ def _among(filters: Filters, *, taken: bool) -> Selected:
 
 
 def _uncovered(among: Selected, filters: Filters) -> Selected:
-    """Those of `among` that are shown for their stack; all of them without stacks. In the list of a device,
-    one that is covered by another device's is shown. For the plus, see `_among`.
-    """
+    """Those of `among` that are shown for their stack; all without stacks. For the plus, see `_among`."""
     if not filters.stacks:
         return among
     return among.where("NOT +covered" if filters.device_id is None else "+covered <> 1")

@@ -210,9 +210,7 @@ def decode(picture: BinaryIO, *, patience: float | None = LARGE_PATIENCE) -> Ima
 
 
 def are_same(first: BinaryIO, second: BinaryIO) -> bool:
-    """Whether two pictures are the same, pixel by pixel, as text recognition sees them: `decode` of both is
-    equal, whatever their formats and metadata. Raises as `examine` does.
-    """
+    """Whether `decode` of two pictures is equal, whatever their formats. Raises as `examine` does."""
     one, other = decode(first), decode(second)
     return one.size == other.size and ImageChops.difference(one, other).getbbox() is None
 
@@ -230,9 +228,7 @@ def drawn(word: str) -> bytes:
 
 
 def painted(picture: BinaryIO, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
-    """The whole picture as a JPEG, upright and without metadata, with solid boxes. Each is left, top, width
-    and height, in parts of the picture's. Raises as `examine` does.
-    """
+    """The whole picture as a JPEG without metadata, with solid boxes (parts of it). Raises as `examine`."""
     image = decode(picture)
     pen = ImageDraw.Draw(image)
     for left, top, width, height in boxes:

@@ -273,9 +273,7 @@ def _is_held(note: Dynamic) -> bool:
 
 
 def _photos(device_id: str | None, most: int, gated: bool) -> list[NewPhoto]:
-    """The new screenshots. Before the gate, sensitive ones are left out, and marked as read, so that they do
-    not take the place of others in the next cycle.
-    """
+    """The new screenshots. Sensitive ones before the gate are left out, and marked as read."""
     found = _described([row[0] for row in db.execute_sql(_NEW, (device_id or "", most)).fetchall()])
     if not gated:
         return found

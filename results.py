@@ -143,9 +143,7 @@ def _follow(photo_id: int, page: Page | None, *, now: datetime) -> None:
 
 
 def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, now: datetime) -> None:
-    """Save what the embedded model finds now on the reading of a photo, unless the photo was analysed anew
-    meanwhile. Of what another model has analysed, only the records.
-    """
+    """Save what the embedded model finds now on a reading; of another model's photo, only the records."""
     same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
     same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
     if not Analysis.select().where(same).exists():

@@ -219,9 +219,7 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
 def _photo(
     spool: Spool, upload: Upload, examined: pictures.Examined, written: list[Path], *, now: datetime
 ) -> Photo:
-    """Write the two files of an accepted picture; returns its row, not yet inserted. The paths are added to
-    `written` before the files are, so that the caller can remove partial files.
-    """
+    """Write the two files of a picture, named in `written` before; returns its row, not yet inserted."""
     current = database.store()
     original = new_place(current.photos)
     thumbnail = original.with_name(f"{original.name}.thumbnail")

@@ -172,9 +172,7 @@ def decoded(text: str) -> dict[str, Any]:
 
 
 def read(shape: type[T], arguments: dict[str, Any]) -> T:
-    """The arguments as a `shape`, read leniently: null and empty values count as missing, a number may be a
-    text, and a list of words is joined into one text. Raises `BadInput`.
-    """
+    """The arguments as a `shape`, read leniently: numbers and lists may be texts. Raises `BadInput`."""
     try:
         texts = {name: reading.as_text(value) for name, value in arguments.items()}
         if "id" in texts:
@@ -216,9 +214,7 @@ def begun(name: str, today: date) -> datetime | None:
 
 
 def span(period: str, today: date, *, ahead: bool = False) -> tuple[date, date]:
-    """The first and the last day of a year or a month; a month without its year is the latest that has begun,
-    or, `ahead`, the next that has not ended. Raises `BadInput`.
-    """
+    """The first and last day of a year or month, of the latest or, `ahead`, the next. Raises `BadInput`."""
     this_month = today.replace(day=1)
     known = {
         "this_year": f"{today.year}",

@@ -175,9 +175,7 @@ def picture_of(message: Message | Earlier) -> bytes:
 
 
 def open_picture(message: Message | Earlier) -> BinaryIO:
-    """A seekable reader of the attached JPEG. Raises `Unreadable` when there is none or its file is lost, and
-    here or from a read when the file is damaged.
-    """
+    """A seekable reader of the attached JPEG. Raises `Unreadable`, here or from a read."""
     if message.attachment_path is None:
         raise Unreadable("No picture is attached to the message.")
     return crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key)

@@ -101,9 +101,7 @@ class Library:
         return answer
 
     def _near(self, arguments: SearchKnowledgeBase, found: Container[int]) -> list[dict[str, Any]]:
-        """The screenshots that are closest to a query in meaning, without those that were found; none where
-        filters are set or this machine cannot look for meanings.
-        """
+        """The screenshots closest to a query in meaning, without those found; none where filters are set."""
         filters = (
             arguments.category,
             arguments.intent,

@@ -30,9 +30,7 @@ ANSWER_SHARE, MAX_ANSWER = 4, 8_192
 
 
 class UserMessage(msgspec.Struct, frozen=True):
-    """A message from the person. `picture` is a JPEG, reduced for models (`pictures.for_model`), and `read`
-    what was read on it before that on this machine.
-    """
+    """A message from the person. `picture` is a JPEG for models, `read` what was read on it here before."""
 
     content: str
     conversation_id: str | None = None
@@ -98,9 +96,7 @@ def begin(settings: Settings, message: UserMessage, conversation_id: str, *, now
 
 
 def resume(settings: Settings, conversation_id: str, *, now: datetime) -> Opening:
-    """Go on with the interrupted turn of a conversation, for a client that can ask the person. Raises
-    `NotFound` when the conversation was deleted meanwhile, and what `begin` raises.
-    """
+    """Go on with the interrupted turn of a conversation. Raises `NotFound`, and what `begin` raises."""
     interrupted = confirmation.paused(conversation_id)
     question = Message.get_or_none(Message.id == interrupted[0]) if interrupted else None
     if interrupted is None or question is None:

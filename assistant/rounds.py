@@ -130,9 +130,7 @@ class Rounds:
         return self._finish(self._ask_for_text())
 
     def _ask_for_text(self) -> Answer:
-        """The answer after the last round. Some models call tools although none are offered: such a model is
-        asked once more, and if it still gives no text, the answer is made of what the tools found.
-        """
+        """The answer after the last round; of a model that still calls tools, what these found."""
         answer = self._ask(None)
         if reading.spoken(answer.text) or not self.following:
             return answer

@@ -57,9 +57,7 @@ class Transcript(NamedTuple):
     def messages(
         self, turn: Sequence[Message | Earlier], *, pictures: bool, marks: gate.Marks | None = None
     ) -> context.Messages:
-        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture. `marks`
-        are those of the photos that its tools have found, if they are known.
-        """
+        """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
         messages: context.Messages = []
         held = held_back(turn, marks) if self.gated else set()
         for number, message in enumerate(turn):

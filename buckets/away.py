@@ -89,9 +89,7 @@ def forget(path: str) -> None:
 
 
 def fetch_to(target: Path, path: str, key: bytes | None, source: s3.Bucket) -> None:
-    """Write the sealed bytes of an original from the bucket to a new file, verified. Raises `BucketAway`, and
-    `Unreadable` when they are lost or not authentic; then there is no file.
-    """
+    """Write an original's sealed bytes from the bucket to a file. Raises `BucketAway`, `Unreadable`."""
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
     try:
         with part.open("xb") as file:

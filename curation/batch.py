@@ -24,9 +24,7 @@ Action = Literal["trash", "restore", "delete", "keep", "unkeep", "tag", "untag",
 
 
 def run(action: Action, photo_ids: list[int], tag: str, *, now: datetime) -> tuple[int, list[int]]:
-    """Do one thing to these photos: how many are now as requested, and the ids that do not exist. For all but
-    `trash`, `restore` and `delete`, a photo in the trash does not exist. Raises `BadInput`.
-    """
+    """Do one thing to these photos: how many are as requested, and the missing ids. Raises `BadInput`."""
     ids = list(dict.fromkeys(photo_ids))
     if action in ("tag", "untag") and not tag:
         raise BadInput("tag: is missing")

@@ -32,9 +32,7 @@ CONFIDENCE = 0.5
 
 
 def write(settings: Settings, *, now: datetime) -> list[str]:
-    """Write a note for each thread whose state has changed, push once, and return the notes' titles. Needs
-    that no scope is open. A failed push is logged; the notes stay saved.
-    """
+    """Note each thread whose state has changed, push once, and return the titles. Opens its own scopes."""
     with database.scope(), db.atomic():
         changed = threads.untold(now - NEW, MOST)
         written = [title for one in changed if (title := _tell(one, settings, now=now))]

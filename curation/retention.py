@@ -70,9 +70,7 @@ def keep_expiring(settings: Settings, *, now: datetime) -> int:
 
 
 def warn(settings: Settings, *, now: datetime) -> bool:
-    """Save the note about the photos that retention deletes within a week, if there are some that no note
-    has told of; returns whether one was saved. Needs a scope.
-    """
+    """Save the note about what retention deletes within a week, once; returns whether. Needs a scope."""
     age = timedelta(days=days(settings))
     if age <= SOON:
         return False

@@ -38,9 +38,7 @@ def every(*, now: datetime) -> list[shapes.SavedSearch]:
 
 
 def save(name: str, query: str, *, now: datetime) -> shapes.SavedSearch:
-    """Save a query under a name. It has no new photos yet. Raises `Conflict` when there is one of this name,
-    whatever its upper and lower case, and `BadInput`.
-    """
+    """Save a query under a name, with no new photos yet. Raises `Conflict` and `BadInput`."""
     name, query = one_line(storable(name)), storable(query).strip()
     if not name:
         raise BadInput("name: must not be blank")

@@ -33,9 +33,7 @@ class Child:
     """A running child. It belongs to one thread at a time. After a failure its state is unknown: end it."""
 
     def __init__(self, command: Sequence[str], *, name: str, environment: dict[str, str]):
-        """Start `command`; `name` is what failures call it, like "the OCR process". Raises `OSError` when
-        there is no memory or no process left, or Python itself is being replaced.
-        """
+        """Start `command`; failures call it `name`. Raises `OSError` without memory or processes."""
         self._name = name
         # No PR_SET_PDEATHSIG: it follows the thread that started the child, and threads of a pool end before
         # their process.
@@ -116,9 +114,7 @@ class Child:
 
 
 class ChildOwner:
-    """Starts a child when it is needed, and ends it when it has not been for a while, so that an idle service
-    holds no models in memory. All threads share the one child.
-    """
+    """Starts the one child of all threads when it is needed, and ends it when it is idle."""
 
     def __init__(self, idle_seconds: float):
         """An idle child is ended after `idle_seconds`."""

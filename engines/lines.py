@@ -35,9 +35,7 @@ class Line(msgspec.Struct, array_like=True):
 
 
 class Page(msgspec.Struct):
-    """All the text of a picture, in reading order. `problem` is why it could not be read, or "". `codes` are
-    the formats of the bar and QR codes, whose contents are the last lines.
-    """
+    """All the text of a picture, in reading order. `codes` are formats, whose contents are the last lines."""
 
     width: int = 0
     height: int = 0
@@ -62,9 +60,7 @@ class Page(msgspec.Struct):
 
 
 def gutter(lines: Sequence[Line]) -> int | None:
-    """Where the empty strip between two screens is that one picture shows beside each other; None where there
-    is one screen. Both have the clock of a status bar.
-    """
+    """Where the empty strip between two screens on one picture is; None where there is one screen."""
     width, height = (
         max((one.right for one in lines), default=0),
         max((one.bottom for one in lines), default=0),

@@ -148,9 +148,7 @@ def read(image: "Image.Image", engine: Engine, after_strip: Callable[[], None] =
 def _read(
     image: "Image.Image", engine: Engine, turn: Transpose | None, after_strip: Callable[[], None]
 ) -> tuple[Page, bool]:
-    """The text of a picture that is turned before, strip by strip, so that no second picture is in memory;
-    and whether most of its lines are higher than wide.
-    """
+    """The text of a picture that is turned before, strip by strip; and whether most lines are tall."""
     width, height = image.size
     if turn in (Transpose.ROTATE_90, Transpose.ROTATE_270):
         width, height = height, width
@@ -242,9 +240,7 @@ def reading_order(lines: list[Line]) -> list[Line]:
 
 
 class Paddle:
-    """faster-paddle with one of its models. It is loaded anew (0.15 s) for a picture that needs
-    another detector side, and when it has kept too much memory.
-    """
+    """faster-paddle with a model, loaded anew (0.15 s) for another detector side or to free memory."""
 
     def __init__(self, name: str, most_kept: int = MOST_KEPT):
         if name not in BUNDLED:

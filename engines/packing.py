@@ -22,9 +22,7 @@ class Damaged(ValueError):
 
 
 def pack(lines: Sequence[Line]) -> bytes:
-    """The texts and boxes of `lines` in their order, up to `MAX_LINES` lines and `MAX_CHARACTERS` characters.
-    A line break in a text becomes a space, and confidences are kept in per cent.
-    """
+    """The texts and boxes of the first lines, packed; confidences in per cent, no line breaks."""
     return zlib.compress(msgspec.msgpack.encode([_stored(line) for line in _within_limits(lines)]))
 
 

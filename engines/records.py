@@ -36,9 +36,7 @@ _CURRENCY = re.compile(r"[A-Z]{3}")
 
 
 class Form(NamedTuple):
-    """What the value of a field is: text, amount, day, time, code (spaces are left out), link or list. `keys`
-    are those of a list's entries, of which the first must be there.
-    """
+    """What a field's value is; code is without spaces. `keys` are those of a list's entries, one required."""
 
     kind: Literal["text", "amount", "day", "time", "code", "link", "list"]
     keys: tuple[str, ...] = ()
@@ -243,9 +241,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 def checked(record: Record) -> Record | None:
-    """The record without fields that its type does not have or whose value is not of the field's form, in the
-    order of the type; None where nothing of its type remains.
-    """
+    """The record with only the valid fields of its type, in their order; None without any."""
     shape = TYPES.get(record.type)
     if shape is None:
         return None

@@ -308,9 +308,7 @@ def _calls(calls: Any) -> list[dict[str, Any]]:
 
 
 def _vectors(data: list[Any], count: int) -> list[list[float]]:
-    """The vectors in an answer, in the order of their texts. Raises `AnswerUnusable` unless there are `count`
-    of them, all of the same length, of finite numbers that are not all zero.
-    """
+    """The vectors in an answer, in order. Raises `AnswerUnusable` unless `count` sound ones are there."""
     rows = [row if isinstance(row, dict) else {} for row in data[: count + 1]]
     indices = [row.get("index", place) for place, row in enumerate(rows)]
     if indices == [0] * count:  # relays that do not count send them in the order of the texts

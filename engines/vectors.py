@@ -165,9 +165,7 @@ class Model:
     def scores(
         self, query: "numpy.ndarray[Any, Any]", vectors: Sequence[bytes], kinds: Sequence[str]
     ) -> list[float]:
-        """How near packed vectors of screens of these kinds are to a query's: the sum of both cosines, less
-        for a screen that is near to everything, more for one of the kind wanted.
-        """
+        """How near vectors of screens of these kinds are to a query's: the sum of both cosines, adjusted."""
         import numpy
 
         if not vectors:
@@ -284,9 +282,7 @@ def packed(vector: "numpy.ndarray[Any, Any]") -> Embedded:
 
 
 def quantised(values: Sequence[float]) -> Embedded:
-    """A provider's vector in bytes, as `packed` makes them of ours, with its signs filled up to a multiple of
-    eight bytes. Plain Python: the service does it, which has no numpy in memory.
-    """
+    """A provider's vector in bytes, with signs, as `packed` makes them; plain Python, without numpy."""
     largest = max(map(abs, values))
     size = signs_size(len(values)) * 8
     bits = sum(1 << (size - 1 - place) for place, value in enumerate(values) if value > 0)
@@ -341,9 +337,7 @@ def _unit(vector: "numpy.ndarray[Any, Any]") -> "numpy.ndarray[Any, Any]":
 
 
 def main(signs: int = 0) -> None:
-    """Serve requests from standard input until it closes; `engines/embedding.py` is the other end. With the
-    size of `signs`, vectors of a provider are compared, without models.
-    """
+    """Serve `engines/embedding.py` from standard input; with the size of `signs`, without models."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # meant for the service; then it closes the input
     os.nice(NICENESS)

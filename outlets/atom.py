@@ -36,9 +36,7 @@ class Entry(NamedTuple):
 def document(
     title: str, name: str, entries: Sequence[Entry], *, authority: str, base: str, changed_at: datetime
 ) -> bytes:
-    """A feed. `base` is the address of the service, without a trailing slash; `authority` is a host name that
-    no other service has, for ids that never change (RFC 4151).
-    """
+    """A feed. `authority` is a host name that no other service has, for ids that never change (RFC 4151)."""
     feed = tree.Element("feed", xmlns=NAMESPACE)
     _text(feed, "id", _tag(authority, name))
     _text(feed, "title", title)

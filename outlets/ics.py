@@ -74,9 +74,7 @@ def calendar(name: str, entries: Sequence[Entry]) -> bytes:
 
 
 def zone_name(first: int, last: int) -> str:
-    """The name of this machine's time zone, like Europe/Berlin; one like Local-CET-CEST where its name is not
-    known, or stands for other rules in the years from `first` to `last`.
-    """
+    """The name of this machine's time zone, or a made-up one like Local-CET-CEST."""
     # As the C library does: the variable comes first.
     name = os.environ.get("TZ", "").removeprefix(":")
     name = name or str(LINKS.resolve()).partition("/zoneinfo/")[2].removeprefix("posix/")

@@ -125,9 +125,7 @@ def _before(text: str, start: int) -> float:
 
 
 def _rows(cells: Sequence[readings.Line]) -> list[Covered]:
-    """The places of codes that have each digit in a cell of its own: a row of cells from its first to its
-    last, and a cell more on both sides. A reader overlooks some of them.
-    """
+    """The places of codes with each digit in its own cell, a cell more on both sides."""
     rows: list[list[readings.Line]] = []
     for cell in sorted(cells, key=lambda one: one.top):
         if rows and cell.top < rows[-1][0].top + rows[-1][0].height:

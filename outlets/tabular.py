@@ -31,9 +31,7 @@ _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 def rows(wanted: Wanted, types: list[str]) -> Iterator[list[str]]:
-    """The heading and the records as rows: type and day, a column for each field of these types, and the ids
-    last. An amount is a bare number, beside a column with its currency.
-    """
+    """The heading and the records as rows: type, day, a column for each field, and the ids."""
     forms = {name: form for kind in types for name, form in TYPES[kind].fields.items()}
     amounts = {name for name, form in forms.items() if form.kind == "amount"}
     heading = ["type", "day"]

@@ -58,9 +58,7 @@ class Candidates(NamedTuple):
 
 
 def find(query: Query, scope: Scope) -> Candidates:
-    """The candidates of a query with words: photos that have all of them or, if there are none, most. With
-    few matches, words mean also what is a typo away.
-    """
+    """The candidates of a query: photos that have all words or, if none has, most; with few, also typos."""
     if scope.is_empty or not scope.limit_to_days():
         return Candidates([], 0, [], 0.0)
     words = understand(query, typos=False)

@@ -55,9 +55,7 @@ class Form(msgspec.Struct, frozen=True):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """What a photo shows of a query: a snippet, the words as they are written there, the best place first,
-    and the boxes of some of them on the picture.
-    """
+    """What a photo shows of a query: a snippet, the words as written there, and boxes of some of them."""
 
     snippet: str
     forms: list[Form]
@@ -390,9 +388,7 @@ def _forms(order: list[tuple[int, _Mark]], texts: Sequence[str]) -> list[Form]:
 
 
 def _starts(read: Lines | None, visible: str) -> list[int] | None:
-    """Where the lines of the reading start in the visible text; None when that is not the text of the
-    reading, which may have been cut or followed by more.
-    """
+    """Where the reading's lines start in the visible text; None when that is another text."""
     if read is None or not (visible.startswith(read.text) or read.text.startswith(visible)):
         return None
     return _line_starts(read)
@@ -462,9 +458,7 @@ MARGINS = (0.18, 0.12)
 
 
 class _Widths(dict[str, int]):
-    """Widths of characters in hundredths of the size of their font: between those of Roboto (Android) and of
-    Helvetica, to which most fonts of screens are similar. Those of others are estimated.
-    """
+    """Widths of characters in hundredths of the font's size, between those of Roboto and Helvetica."""
 
     def __missing__(self, character: str) -> int:
         if unicodedata.east_asian_width(character) in "WF":

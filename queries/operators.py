@@ -73,9 +73,7 @@ class Amount(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """A condition of a query. `name` is an operator's, or `time` for those of dates, or `word`. `types` are
-    those of records that the value of `type` means.
-    """
+    """A condition of a query: an operator's `name`, or `time`, or `word`; `types` are those of records."""
 
     name: str
     value: str
@@ -122,9 +120,7 @@ def split(text: str, *, now: datetime) -> Parts:
 
 
 def unknown(text: str, *, now: datetime) -> list[str]:
-    """The parts of a query that look like operators and are none, at most `MOST`: a word, a colon and a
-    value. An address and a time of day do not look like one.
-    """
+    """The parts that look like operators and are none, at most `MOST`: a word, a colon and a value."""
     left = split(text, now=now).words
     found = []
     for part in _SPACE.split(left):

@@ -140,9 +140,7 @@ class Scope(msgspec.Struct):
         return sorted(_IDS.decode(ids), reverse=True)
 
     def matching(self, conditions: Iterable[str], *, index: str = "photo_index") -> tuple[str, Values]:
-        """The SQL for photos that meet `conditions` of an index in this scope, and its values. For guarded
-        queries, `photo_index` has no photo that is withheld.
-        """
+        """The SQL for photos that meet `conditions` of an index in this scope, and its values."""
         wanted = " AND ".join([*self.conditions, *self.phrases, *conditions])
         if excluded := self.excluded + self.excluded_terms:
             wanted = f"({wanted}) NOT ({' OR '.join(excluded)})"

@@ -183,9 +183,7 @@ def stands(query: Query) -> bool:
 
 
 def nearest(words: list[Word], query: Query) -> list[Near]:
-    """Terms of the vocabulary that are the words of a query, which `understand` found with typos, or are near
-    to them: at most `SUGGESTED`, the nearest first.
-    """
+    """Terms that are near to a query's words, or are these with typos: `SUGGESTED`, the nearest first."""
     if query.guarded and _is_preparing():
         return []
     vocabulary = latest(guarded=query.guarded)

@@ -268,9 +268,7 @@ def logout() -> None:
 
 
 def _trusted(address: str, pem: str, expected: str | None) -> str:
-    """The authority that the service's certificate is held against, PEM; empty: those of the system. A person
-    is asked where neither knows it. Raises `Failed`.
-    """
+    """The authority (PEM) of the service's certificate, or "" for the system's. Raises `Failed`."""
     if pem or not address.startswith("https://"):
         return pem
     if expected is None:

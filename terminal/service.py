@@ -161,9 +161,7 @@ class Service:
 
 
 def offered_authority(url: str) -> str:
-    """The certificate authority that a service hands out, PEM. It is fetched over plain http, so it is to be
-    trusted only after a comparison of its `fingerprint`. Raises `Failed`.
-    """
+    """The authority (PEM) that a service hands out over plain http, to be compared. Raises `Failed`."""
     plain = Service(Login(url.replace("https://", "http://", 1), ""))
     pem = plain._answer("GET", "/ca.crt", most=MOST_CERTIFICATE).decode("ascii", "replace")
     fingerprint(pem)

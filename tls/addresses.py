@@ -69,9 +69,7 @@ def own_addresses() -> list[str]:
 
 
 def reach(listening: str, own: Callable[[], list[Interface]] = interfaces) -> Reach:
-    """Where other devices reach a service that listens on `listening`, like https://0.0.0.0:8000 or
-    0.0.0.0:8000, which is http. Not for a Unix socket, which has neither.
-    """
+    """Where other devices reach a service that listens on `listening`, like https://0.0.0.0:8000."""
     parts = re.fullmatch(r"(?:(https?)://)?(?:\[([^\]]*)\]|([^:/\[\]]*)):([0-9]{1,5})", listening)
     if parts is None:
         return Reach((), loopback_only=False)

@@ -106,9 +106,7 @@ def permitted(name: str, constraints: Iterable[str]) -> bool:
 
 
 def make_ca(machine: str, names: Iterable[str], *, now: datetime.datetime) -> Issued:
-    """A new CA for this machine. It may certify `names` (as `spelled` returns them), what is below the host
-    names among them, and addresses of private networks.
-    """
+    """A new CA, which may certify `names` (of `spelled`), what is below them, and private addresses."""
     key = ec.generate_private_key(ec.SECP256R1())
     names = list(dict.fromkeys([*names, HOME]))
     hosts = filter(is_host, names)

@@ -136,9 +136,7 @@ class Sources:
 
 
 def store(item: Item, device_id: str, device_name: str) -> bool | None:
-    """Store an item with what is said about it: True when it is new, False when it was there already, None
-    when it is no picture. Raises `SnaploreError`, `OSError`.
-    """
+    """Store an item: True if new, False if known, None for no picture. Raises `SnaploreError`, `OSError`."""
     received = item.receive()
     if received is None:
         return None

@@ -370,8 +370,6 @@ def _empty_log() -> None:
 
 
 def _pragma(pragma: str) -> int:
-    """The first value of the pragma's result, a number; 0 if there is none. All rows are fetched, because
-    some pragmas work only as far as they are read.
-    """
+    """The number in the pragma's first row, or 0. All rows are fetched: some pragmas work only as far."""
     rows = db.execute_sql(f"PRAGMA {pragma}").fetchall()
     return int(rows[0][0]) if rows and rows[0] else 0  # SQLCipher returns its page size as text

@@ -54,9 +54,7 @@ def note_done(job: str, *, now: datetime) -> None:
 
 
 def _ahead(job: str, now: datetime) -> timedelta | None:
-    """How far the clock is ahead of the last work of this job, the last upload and the last change of the
-    stored files; None when that is not far, or nothing is stored.
-    """
+    """How far the clock is ahead of the latest known change, or None when that is not far."""
     earlier = now - AGAIN
     uploaded = Photo.select(peewee.fn.MAX(Photo.created_at)).where(Photo.created_at < earlier).scalar()
     known = [_moment(job, "done_at"), uploaded, *_changes(earlier)]

@@ -160,9 +160,7 @@ def described(
     local_id: str | None = None,
     source_type: str = "screenshot",
 ) -> uploads.Upload:
-    """What is said about a picture that was received, as an upload would. `taken` is when it was taken, where
-    something else than the picture and its file says so.
-    """
+    """A picture that was received, as an upload. `taken` is when, where something else says so."""
     # Without an id, the checksum identifies the file, so that the next run recognises it wherever it is.
     return uploads.Upload(
         device_id,

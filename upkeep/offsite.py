@@ -201,9 +201,7 @@ def _send(
     sums: "_Written",
     progress: Progress,
 ) -> tuple[list[str], int]:
-    """Send all members but the list of checksums, which is written to `sums`. Returns the paths of the files
-    that cannot be read, and how many were sent.
-    """
+    """Send all members but the list of sums; returns the unreadable files, and how many were sent."""
     private, copy, head, _ = taken
 
     def small(name: str, content: bytes) -> None:
@@ -297,9 +295,7 @@ def _digest_of(path: Path) -> str:
 
 
 def _prune(bucket: Bucket, keep: Keep, private: Path, progress: Progress, *, now: datetime) -> int:
-    """Delete the snapshots that `keep` does not name, what runs have left unfinished, and the files that no
-    list names any more. Returns how many snapshots were deleted.
-    """
+    """Delete the snapshots that `keep` does not name, and what none names; returns how many snapshots."""
     present = snapshots(bucket)
     staying = _kept(present, keep)
     for name in present:

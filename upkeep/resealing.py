@@ -158,9 +158,7 @@ def _batches(
 
 
 def _seal_row_anew(kind: _Kind, row_id: int, bucket: Bucket | None) -> list[Path]:
-    """Rewrite the files of one row; returns its previous files, or none if the row was deleted or changed
-    meanwhile. An original that is in the bucket stays there, under its new name.
-    """
+    """Rewrite a row's files; returns the previous ones, or none if it has changed meanwhile."""
     with contextlib.ExitStack() as readers:
         fetched = _fetched(kind, row_id, bucket, readers)
         with database.scope():  # around both: while a row exists, so do its files

@@ -183,9 +183,7 @@ class ClientSocket(socket.socket):
         return sent
 
     def _pass_on(self) -> None:
-        """Send what TLS itself has to say: some kilobytes in a handshake, for which a new connection has
-        room. What is left is sent by the next call, or before the next answer.
-        """
+        """Send what TLS itself has to say; what is left goes with the next call or answer."""
         if answer := self._outgoing.read():
             self._unsent.append(memoryview(answer))
         if self._unsent:

@@ -62,9 +62,7 @@ FEED_SECRET = re.compile(r"(/feed/+)[^/\s?\"]+")
 
 
 class Logger(glogging.Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's logger, without the addresses of feeds, which are secrets: its lines name the address of a
-    request where an operator has turned the access log on, or something has failed.
-    """
+    """gunicorn's logger, without the addresses of feeds, which are secrets."""
 
     def setup(self, cfg: Any) -> None:
         super().setup(cfg)

@@ -28,9 +28,7 @@ def simplified(text: str) -> str:
 
 
 def syllables(word: str) -> list[list[str]]:
-    """The ways to read a word of small letters as syllables of pinyin, the longest syllables first; none when
-    it is no pinyin. Numbers of tones are left out, and `v` is ü, which the index has as u.
-    """
+    """The ways to read a word as syllables of pinyin, the longest first. `v` is ü, which is indexed as u."""
     plain = _TONE.sub("", word)
     if not (plain.isascii() and plain.isalpha()):
         return []

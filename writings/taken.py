@@ -56,9 +56,7 @@ def decided(
     *,
     now: datetime,
 ) -> Taken:
-    """When a picture was taken: by what its client gave, by its EXIF data, by its name, by its file's date
-    (each UTC without a zone; None where it is not known), else `now`.
-    """
+    """When a picture was taken: by its client, EXIF data, name or file (UTC; None: unknown), else `now`."""
     if given is not None:
         return Taken(given, "client")
     if exif is not None:
