@@ -34,6 +34,7 @@ Timestamp = Annotated[
         examples=["2026-11-21T07:31:04.123"],
     ),
 ]
+Day = Annotated[str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples=["2026-11-21"])]
 ConversationId = Annotated[
     str, Meta(pattern=r"^[0-9a-f]{1,64}\Z", description="1 to 64 lowercase hexadecimal digits")
 ]
@@ -44,17 +45,8 @@ Entities = Annotated[
         examples=['[{"type": "date", "value": "Friday"}]'],
     ),
 ]
-Title = Annotated[
-    str, Meta(max_length=120, description="a short line that names the screenshot; empty when it has none")
-]
-OwnTitle = Annotated[
-    str,
-    Meta(
-        max_length=200,
-        description="the person's own, else a short line of the analysis that names the screenshot; empty "
-        "when it has none",
-    ),
-]
+Title = Annotated[str, Meta(max_length=120, description="names the screenshot in a short line, or is empty")]
+OwnTitle = Annotated[str, Meta(max_length=200, description="the person's own, else the analysis's; or empty")]
 Tags = Annotated[list[str], Meta(description="in alphabetical order")]
 Sensitive = Annotated[
     list[Kind],
@@ -180,9 +172,7 @@ class NewFeed(TypedDict):
     kind: FeedKind
     query: str
     url: Annotated[str, Meta(description="a secret: whoever has it can read the feed")]
-    qr: Annotated[
-        str, Meta(description="the address as a QR code, in SVG; that of an agenda begins with `webcal:`")
-    ]
+    qr: Annotated[str, Meta(description="the address as a QR code (SVG); an agenda's begins with `webcal:`")]
     created_at: Timestamp
 
 
@@ -474,14 +464,7 @@ class ListedRecord(RecordFields):
     """A record in the list of records."""
 
     photo_id: int
-    day: Annotated[
-        str,
-        Meta(
-            pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
-            description="its own, else the one on which the picture was taken",
-            examples=["2026-11-21"],
-        ),
-    ]
+    day: Annotated[Day, Meta(description="its own, else the one on which the picture was taken")]
     sensitive: Sensitive
     doubtful: Annotated[
         bool, Meta(description="whether its items do not add up to its total: one of them was misread")
@@ -532,17 +515,13 @@ class ProposalList(TypedDict):
 
 
 class CorrectedPhotos(TypedDict):
-    corrected: Annotated[
-        list[int], Meta(description="ids of the photos that were corrected", examples=[[12]])
-    ]
+    corrected: Annotated[list[int], Meta(description="ids of the corrected photos", examples=[[12]])]
 
 
 class PhotoItem(ShownPhoto):
     """A photo in a list."""
 
-    record: Annotated[
-        RecordLine | None, Meta(description="what it says, the record that it is about; null without one")
-    ]
+    record: Annotated[RecordLine | None, Meta(description="what it says, its main record; null without one")]
 
     analysis_status: Status
     app_name: str
@@ -627,17 +606,13 @@ class PhotoDetail(ShownPhoto):
             "when nothing was"
         ),
     ]
-    records: Annotated[
-        list[RecordFields], Meta(description="the person's own, else the analysis's; the main one first")
-    ]
+    records: Annotated[list[RecordFields], Meta(description="own, else the analysis's; the main one first")]
     own: Annotated[
         list[Literal["title", "summary", "text", "records"]],
         Meta(description="the fields that the person wrote in place of the analysis's"),
     ]
     stack: Annotated[Stack | None, Meta(description="the same screen several times; null when it is not")]
-    thread_id: Annotated[
-        int | None, Meta(description="of the order, parcel, trip, booking or bill that it is part of")
-    ]
+    thread_id: Annotated[int | None, Meta(description="of the order, trip, bill … that it is part of")]
     analysis: Annotated[AnalysisDetail, Meta(description="as the analysis found it, without own words")]
 
 
@@ -740,9 +715,7 @@ class PhotoHit(PhotoItem):
 
     score: float
     snippet: Annotated[str, Meta(description="begins near the first match")]
-    matched: Annotated[
-        list[str], Meta(description="the matching words, as they are written on the screenshot; at most 20")
-    ]
+    matched: Annotated[list[str], Meta(description="the matching words as on the screenshot; at most 20")]
     boxes: Annotated[list[Box], Meta(description="the places of these words on the picture; at most 20")]
 
 
@@ -780,9 +753,7 @@ class PhotoHits(TypedDict):
     total: Count
     items: list[PhotoHit]
     corrected: list[Correction]
-    nearest: Annotated[
-        list[NearWord], Meta(description="words that exist, when nothing was found; at most 6")
-    ]
+    nearest: Annotated[list[NearWord], Meta(description="words that exist, if nothing was found; at most 6")]
 
 
 class SavedSearch(TypedDict):
@@ -933,7 +904,8 @@ class PendingCall(TypedDict):
 
 
 PendingCalls = Annotated[
-    list[PendingCall], Meta(description="that wait for the person's word; missing when there are none")
+    list[PendingCall],
+    Meta(description="that wait for the person's word; the turn goes on with the last; missing without any"),
 ]
 
 
@@ -973,15 +945,7 @@ class AnswerMessage(TypedDict):
 class Answered(TypedDict):
     conversation_id: ConversationId
     message: AnswerMessage
-    pending_calls: NotRequired[
-        Annotated[
-            list[PendingCall],
-            Meta(
-                description="with `confirm`: the calls that wait for the person's word. The turn goes on with"
-                " the answer to the last of them"
-            ),
-        ]
-    ]
+    pending_calls: NotRequired[PendingCalls]
 
 
 # --------------------------------------------------------------------------------------------------- Dynamics
@@ -1102,9 +1066,7 @@ class PresetList(TypedDict):
 class UsageRow(TypedDict):
     """Calls to one model for one purpose on one day."""
 
-    day: Annotated[
-        str, Meta(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="UTC", examples=["2026-11-21"])
-    ]
+    day: Annotated[Day, Meta(description="UTC")]
     purpose: str
     model: str
     calls: Count
@@ -1303,9 +1265,7 @@ class ThreadDay(TypedDict):
 class ListedAgendaFields(AgendaFields):
     """An item in the list of the agenda."""
 
-    thread: Annotated[
-        ThreadDay | None, Meta(description="the trip, parcel or booking that it belongs to, on its day")
-    ]
+    thread: Annotated[ThreadDay | None, Meta(description="the trip, parcel … that it belongs to, on its day")]
 
 
 ThreadType = Literal["order", "parcel", "trip", "booking", "bill", "page"]
