@@ -142,8 +142,6 @@ class Worker:
         with database.scope():
             config = configuration.latest(self._settings)
             model = llm.model_for(config, self._settings)
-            prepared = database.store().cache(uploads.Prepared)
-            prepared.wanted = config.provider != configuration.LOCAL
             if llm.out_of_tokens(config, self._settings, now=self._clock()):
                 return None  # the queue continues tomorrow
             claim = self.claim_next(_fingerprint(config), now=self._clock())
@@ -327,7 +325,6 @@ class Worker:
         """
         name, taken = photo.filename, results.time_taken(photo)
         before = gate.is_before(config, self._settings)
-        prepared = database.store().cache(uploads.Prepared).take(claim.photo_id)
         reads_first, read = llm.reads_first(config, self._settings), None
         if reads_first or before:
             with database.scope():
@@ -349,12 +346,11 @@ class Worker:
             name = name if mark.cleared else gate.plain_name(name)
         if reads_first and self._copied_from_stack(claim, model.identity):
             return None
-        if config.provider == configuration.LOCAL:
-            prepared = None  # the embedded model reads the original
-            if (same := self._read_before(claim.photo_id, picture)) is not None:
-                reader = llm.reader(self._settings)
-                return _Outcome(claim, _judge_here(reader, same, picture, name, taken), reader.identity)
-        return _Outcome(claim, _ask(model, prepared or picture, name, text, taken), model.identity)
+        is_local = config.provider == configuration.LOCAL
+        if is_local and (same := self._read_before(claim.photo_id, picture)) is not None:
+            reader = llm.reader(self._settings)
+            return _Outcome(claim, _judge_here(reader, same, picture, name, taken), reader.identity)
+        return _Outcome(claim, _ask(model, picture, name, text, taken), model.identity)
 
     def _read_first(self, claim: Claim, picture: BinaryIO) -> tuple[Page, str] | None:
         """What is read now on a claimed photo, and the engine; None when it is not due, or cannot be read. It

@@ -210,10 +210,8 @@ def _tidy() -> float:
     It closes idle database connections, with page caches of 4 MB each, and trims the heap.
     """
     import database
-    import uploads
 
     database.db.rest()
-    database.store().cache(uploads.Prepared).clear()
     with contextlib.suppress(AttributeError):
         _libc.malloc_trim(0)
     return TIDY_EVERY

@@ -90,17 +90,11 @@ class Examined(NamedTuple):
     height: int
     thumbnail: bytes  # JPEG, long side at most 512 px, without metadata
     perceptual_hash: bytes  # see `perceptual_hash`
-    for_model: "ForModel | None" = None  # what `for_model` makes of it, if it was asked for
     taken: datetime | None = None  # as `taken_at` has it
 
 
-class ForModel(io.BytesIO):
-    """A JPEG that `for_model` has made."""
-
-
-def examine(picture: BinaryIO, *, for_model: bool = False) -> Examined:
-    """Decode `picture` in full, once, and make its thumbnail. With `for_model`, also make the JPEG for a
-    vision model, except of a large picture, or one that a child process decodes.
+def examine(picture: BinaryIO) -> Examined:
+    """Decode `picture` in full, once, and make its thumbnail.
 
     Raises `UnsupportedImage`, with the reason, for anything but a whole JPEG, PNG, WebP, GIF, HEIC or AVIF
     within the limits, and `Unavailable` when a large picture waits too long for another one.
@@ -108,31 +102,19 @@ def examine(picture: BinaryIO, *, for_model: bool = False) -> Examined:
     if kind := heif.kind_of(picture):
         header, small = _from_child(picture, kind, THUMBNAIL_SIDE, LARGE_PATIENCE)
         taken = _moment(lambda: (header.taken, header.taken_offset))
-        return Examined(
-            MIME_TYPES[kind],
-            header.width,
-            header.height,
-            _jpeg(small, quality=82),
-            _hash(small),
-            taken=taken,
-        )
+        thumbnail = _jpeg(small, quality=82)
+        return Examined(MIME_TYPES[kind], header.width, header.height, thumbnail, _hash(small), taken)
     with _opened(picture, LARGE_PATIENCE) as image:
         width, height = image.size
         if image.getexif().get(_ORIENTATION, 1) in _SIDEWAYS:
             width, height = height, width
         mime_type = MIME_TYPES[image.format or ""]
-        larger = None
-        if for_model and width * height <= LARGE_PIXELS and not _is_long(width, height):
-            larger = _reduced(image, MODEL_SIDE)
-            small = _resized(larger, _size(width, height, THUMBNAIL_SIDE))
-        else:
-            small = _reduced(image, THUMBNAIL_SIDE)
+        small = _reduced(image, THUMBNAIL_SIDE)
         _walk_frames(image)
         if image.format == "PNG":
             _check_png_end(picture)
-        made = ForModel(_jpeg(larger, quality=MODEL_QUALITY)) if larger else None
         taken = _moment(lambda: _in_exif(image))
-        return Examined(mime_type, width, height, _jpeg(small, quality=82), _hash(small), made, taken)
+        return Examined(mime_type, width, height, _jpeg(small, quality=82), _hash(small), taken)
 
 
 def perceptual_hash(thumbnail: BinaryIO) -> bytes:
@@ -145,11 +127,8 @@ def perceptual_hash(thumbnail: BinaryIO) -> bytes:
 
 def for_model(picture: BinaryIO) -> bytes:
     """A JPEG of the first frame for a vision model: long side at most 1568 px, upright, without EXIF or GPS.
-
-    A `ForModel` is returned as it is. Raises as `examine` does.
+    Raises as `examine` does.
     """
-    if isinstance(picture, ForModel):
-        return picture.getvalue()
     if kind := heif.kind_of(picture):
         return _jpeg(_from_child(picture, kind, MODEL_SIDE, LARGE_PATIENCE)[1], quality=MODEL_QUALITY)
     with _opened(picture, LARGE_PATIENCE) as image:
@@ -161,8 +140,6 @@ def parts_for_model(picture: BinaryIO) -> list[bytes]:
     whole, its text could not be read. At most `MOST_PARTS`; those of a still longer one are smaller. No
     client waits, so a large picture waits for others as long as it takes.
     """
-    if isinstance(picture, ForModel):
-        return [picture.getvalue()]
     if kind := heif.kind_of(picture):
         header, small = _from_child(picture, kind, MODEL_SIDE, None)
         if not _is_long(header.width, header.height):

@@ -41,14 +41,12 @@ log = logging.getLogger(__name__)
 MAX_FILE = 50 * MEGABYTE
 MAX_BATCH = 50
 
-MOST_PREPARED = 4 * MEGABYTE  # of JPEGs for a model: some 40 photos
 CROWD = 2  # uploads at a time: more than a person who shares a picture, and what a phone that syncs has
 
 
 class Arriving:
     """How many uploads this process is storing. Somebody waits for an upload, and nobody for its analysis, so
-    in a crowd of uploads the processors are theirs: analyses wait for them a little, and the JPEG for a model
-    is made later.
+    in a crowd of uploads the processors are theirs: analyses wait for them a little.
     """
 
     def __init__(self) -> None:
@@ -78,40 +76,6 @@ class Arriving:
 
     def clear(self) -> None:
         """Nothing to clear: uploads count themselves out."""
-
-
-class Prepared:
-    """The JPEGs of photos that a remote model is to see next, in memory: made with the thumbnail, so that the
-    picture is decoded once. It is only made outside of a crowd of uploads, and for as many photos as
-    `MOST_PREPARED` holds; others are decoded again.
-    """
-
-    def __init__(self) -> None:
-        self.wanted = False  # the analyses of this process are those of a remote model
-        self._jpegs: dict[int, pictures.ForModel] = {}
-        self._bytes = 0
-        self._guard = threading.Lock()
-
-    @property
-    def has_room(self) -> bool:
-        return self.wanted and self._bytes < MOST_PREPARED
-
-    def put(self, photo_id: int, jpeg: pictures.ForModel) -> None:
-        with self._guard:
-            self._jpegs[photo_id] = jpeg
-            self._bytes += jpeg.getbuffer().nbytes
-
-    def take(self, photo_id: int) -> pictures.ForModel | None:
-        """The JPEG of a photo, which is then no longer here; None when there is none."""
-        with self._guard:
-            jpeg = self._jpegs.pop(photo_id, None)
-            self._bytes -= 0 if jpeg is None else jpeg.getbuffer().nbytes
-            return jpeg
-
-    def clear(self) -> None:
-        with self._guard:
-            self._jpegs.clear()
-            self._bytes = 0
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -190,9 +154,8 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
         _note_upload(upload, upload.taken(None, now=now).moment, new=0, now=now)
         log.info("photo %d uploaded again: nothing is stored", earlier.id)
         return earlier
-    prepared, arriving = database.store().cache(Prepared), database.store().cache(Arriving)
     with spool.open() as picture:
-        examined = pictures.examine(picture, for_model=prepared.has_room and not arriving.crowded)
+        examined = pictures.examine(picture)
     written: list[Path] = []
     try:
         photo = _photo(spool, upload, examined, written, now=now)
@@ -209,8 +172,6 @@ def _store(spool: Spool, upload: Upload, *, now: datetime) -> Stored:
     if earlier is not None:
         _discard(written)
         return earlier
-    if examined.for_model is not None:
-        prepared.put(photo.id, examined.for_model)
     claims.arrival.send()
     log.info("photo %d uploaded: %d bytes, %.2f s", photo.id, photo.file_size, time.monotonic() - began)
     return Stored(photo.id, photo.filename, photo.file_size, dedup=False)

@@ -1,7 +1,6 @@
 """The queue: whose turn it is, what a failure costs, when the circuit opens, and what survives a death."""
 
 import dataclasses
-import io
 import json
 import threading
 from datetime import datetime, timedelta
@@ -14,7 +13,6 @@ import database
 import lexicon
 import llm
 import models
-import pictures
 import readings
 import uploads
 from clock import local_time, utc_now
@@ -103,25 +101,6 @@ def test_identical_bytes_are_never_analysed_side_by_side(client, fake_llm, worke
     assert client.get("/api/stats").json["done"] == 2
 
 
-def test_an_upload_is_decoded_once_for_its_thumbnail_and_a_remote_model(client, fake_llm, turn, monkeypatch):
-    pictures_opened = []
-    opened = pictures._opened
-
-    def counting(picture, patience):
-        pictures_opened.append(picture)
-        return opened(picture, patience)
-
-    assert turn() is False  # from now on it is known that a remote model analyses
-    monkeypatch.setattr(pictures, "_opened", counting)
-    content = draw("once", size=(1080, 2400))
-    photo = client.upload(content, "once.png").json["id"]
-    assert turn() is True
-
-    assert shown(client, photo)["status"] == "done"
-    assert len(pictures_opened) == 1
-    assert fake_llm.requests[0].images == [pictures.for_model(io.BytesIO(content))]
-
-
 def test_an_analysis_waits_for_a_crowd_of_uploads_but_not_for_one(client, fake_llm, worker, monkeypatch):
     monkeypatch.setattr(analysis, "UPLOADS_FIRST", 60.0)
     upload(client, "one", "two")
@@ -146,19 +125,6 @@ def test_an_analysis_does_not_wait_for_ever_while_uploads_go_on(client, fake_llm
         assert worker.work() is True
 
     assert client.get("/api/stats").json["done"] == 1
-
-
-def test_in_a_crowd_of_uploads_the_picture_for_a_model_is_made_later(client, fake_llm, turn):
-    assert turn() is False  # from now on it is known that a remote model analyses
-    arriving, prepared = (database.store().cache(kind) for kind in (uploads.Arriving, uploads.Prepared))
-    with arriving.one():
-        [crowded] = upload(client, "crowded")
-    [alone] = upload(client, "alone")
-
-    assert prepared.take(crowded) is None
-    assert prepared.take(alone) is not None
-    assert [turn(), turn()] == [True, True]
-    assert shown(client, crowded)["status"] == "done"
 
 
 def test_a_result_of_another_analyser_is_not_taken_over(client, fake_llm, remote, turn):

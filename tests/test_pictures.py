@@ -314,19 +314,6 @@ def test_a_jpeg_beyond_the_ordinary_limit_is_decoded_at_half_its_size():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P", "L", "LA"])
-def test_the_jpeg_for_a_model_is_the_same_with_the_thumbnail_and_by_itself(mode):
-    content = encode(Image.effect_noise((700, 1900), 60).convert(mode), "PNG")
-
-    alone, both = (pictures.examine(io.BytesIO(content), for_model=made) for made in (False, True))
-
-    assert alone.for_model is None
-    assert pictures.for_model(both.for_model) == pictures.for_model(io.BytesIO(content))
-    assert opened(both.for_model.getvalue()).size == (578, 1568)
-    assert opened(both.thumbnail).size == opened(alone.thumbnail).size == (189, 512)
-
-
-@pytest.mark.slow
 def test_an_opaque_picture_looks_the_same_with_and_without_an_alpha_channel():
     drawn = Image.effect_noise((900, 1600), 60).convert("RGB")
     plain, opaque = (encode(image, "PNG") for image in (drawn, drawn.convert("RGBA")))
@@ -337,9 +324,9 @@ def test_an_opaque_picture_looks_the_same_with_and_without_an_alpha_channel():
 def test_what_shines_through_is_white_in_both_copies():
     picture = Image.new("RGBA", (1200, 1700), (255, 0, 0, 255))
     picture.paste((0, 0, 0, 0), (0, 0, 1200, 850))
-    found = pictures.examine(io.BytesIO(encode(picture, "PNG")), for_model=True)
+    content = encode(picture, "PNG")
 
-    for copy in (found.thumbnail, found.for_model.getvalue()):
+    for copy in (examine(content).thumbnail, pictures.for_model(io.BytesIO(content))):
         image = opened(copy)
         upper, lower = (image.getpixel((image.width // 2, image.height * part // 8)) for part in (1, 7))
         assert min(upper) > 250
@@ -374,5 +361,3 @@ def test_parts_are_bounded_in_number_and_size_and_a_screen_is_one():
     assert pictures.parts_for_model(io.BytesIO(screen)) == [pictures.for_model(io.BytesIO(screen))]
     wide = encode(Image.new("RGB", (3000, 900)), "PNG")
     assert len(pictures.parts_for_model(io.BytesIO(wide))) == 2
-    prepared = pictures.examine(io.BytesIO(encode(Image.new("RGB", (400, 4000)), "PNG")), for_model=True)
-    assert prepared.for_model is None
