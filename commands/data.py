@@ -16,6 +16,7 @@ from clock import utc_now
 from commands import past
 from jobs import application, command
 from settings import MEGABYTE, S3_ADDRESS, Settings
+from terminal.options import with_json
 from upkeep import backup, check, dates, findings, libraries, offsite, progress, restore, verifying
 
 _LEFT_OUT = "are lost or damaged and were left out; `./snaplore check` lists them."
@@ -48,6 +49,7 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
     help="With --from: a file with its API key; - is stdin. [default: it is asked for]",
 )
 @click.option("--dry-run", is_flag=True, help="Only count what would be imported.")
+@with_json
 def import_folder(
     sources: tuple[Path, ...],
     device_id: str,
@@ -57,6 +59,7 @@ def import_folder(
     address: str,
     key_file: TextIO | None,
     dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Store every screenshot in SOURCE: a folder with its subfolders, or a zip; several are read as one.
 
@@ -66,19 +69,20 @@ def import_folder(
     You can stop an import at any time (Ctrl+C) and run it again: it skips screenshots that are stored
     already, even if they were moved or renamed. The time of a screenshot is that of its EXIF data, else of
     its name, else of its file. The running service analyses the screenshots. Hidden files and links are
-    skipped.
+    skipped. To send a folder to a service on another machine, use `add --url`.
     """
     if library:
         if sources or not address or dry_run:
             raise click.UsageError("--from needs --address, no SOURCE and no --dry-run.")
         key = key_file.readline(1_000) if key_file else click.prompt("API key", hide_input=True, err=True)
+        device = (device_id, device_name)
         past.import_library(
-            libraries.LIBRARIES[library], address, key.strip(), (device_id, device_name), names
+            libraries.LIBRARIES[library], address, key.strip(), device, names, as_json=as_json
         )
         return
     if not sources:
         raise click.UsageError("Name a folder or a zip.")
-    past.import_archives(sources, (device_id, device_name), names, dry_run=dry_run)
+    past.import_archives(sources, (device_id, device_name), names, dry_run=dry_run, as_json=as_json)
 
 
 @command(name="mend-dates")

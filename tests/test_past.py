@@ -1,11 +1,14 @@
 """Bringing the past: exports of Google Photos, Apple and Snaplore, and the libraries Immich and Karakeep."""
 
+import contextlib
 import http.server
 import io
 import json
 import os
+import pty
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -441,17 +444,68 @@ def test_a_refused_key_another_server_and_none_are_one_line_each(from_library, n
     assert [len(done.stderr.strip().splitlines()) for done in (refused, other, nobody)] == [1, 1, 1]
 
 
+# ------------------------------------------------------------------------------------------- for programs
+
+
+def test_json_has_the_counts_and_a_reason_for_each_file_that_was_not_imported(cli, tmp_path):
+    zips, _ = exports.takeout(tmp_path, 3)
+    for arguments, imported, known in (["--dry-run"], 3, 1), ([], 3, 1), ([], 0, 4):
+        done = cli.invoke(args=["import", "--json", *arguments, *map(str, zips)])
+        said = json.loads(done.stdout)
+        assert [named.pop("file").rpartition("/")[2] for named in said["files"]] == [
+            "a film.mp4", "archive_browser.html"
+        ]  # fmt: skip
+        assert said == {
+            "imported": imported, "already_there": known, "of_another_name": 0, "left_out": 2, "failed": 0,
+            "dry_run": bool(arguments), "stopped": False,
+            "files": [{"result": "left out", "reason": "it is not a picture"}] * 2,
+        }  # fmt: skip
+
+
+def test_json_of_a_library_and_of_a_failure(cli, tmp_path, imported):
+    failed = json.loads(imported({"a.png": picture("a" * 50)[:-20]}, arguments=["--json"], code=1).stdout)
+    assert (failed["imported"], failed["failed"]) == (0, 1)
+    assert "damaged" in failed["files"][0]["reason"]
+    (tmp_path / "key").write_text("the-key")
+    with FakeLibrary(immich) as server:
+        options = ("--from", "immich", "--address", server.url, "--key-file", str(tmp_path / "key"))
+        found = json.loads(cli.invoke(args=["import", "--json", *options]).stdout)
+    assert (found["imported"], found["left_out"]) == (3, 1)
+
+
+@pytest.mark.slow
+def test_in_a_terminal_json_goes_to_a_pipe_alone_and_ctrl_c_is_said_in_it(tmp_path):
+    zips, _ = exports.takeout(tmp_path, 300)
+    inner, outer = pty.openpty()
+    process = run_of_import(tmp_path / "data", zips, "--json", stdout=subprocess.PIPE, stderr=outer)
+    os.close(outer)
+    eventually(lambda: files_below(tmp_path / "data" / "photos") >= 10, "some are stored", every=0.02)
+    process.send_signal(signal.SIGINT)
+    seen = b""
+    with contextlib.suppress(OSError):  # how a terminal ends
+        while part := os.read(inner, 65_536):
+            seen += part
+    os.close(inner)
+    said = json.loads(process.communicate(timeout=60)[0])
+
+    assert process.returncode == 130
+    assert said["stopped"]
+    assert 4 <= said["imported"] + said["already_there"] < 300
+    assert b"files/s" in seen
+    assert b"run the same command again" in seen
+
+
 # ------------------------------------------------------------------------------------------------------ kills
 
 
 MOST_MORE = 60  # MB
 
 
-def run_of_import(data, zips):
+def run_of_import(data, zips, *arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE):
     """An import as a process of its own."""
     environment = {"PATH": os.defpath, f"{PREFIX}DATA_DIR": str(data), "LC_ALL": "C.UTF-8"}
-    command = [sys.executable, str(ROOT / "snaplore"), "import", *map(str, zips)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    command = [sys.executable, str(ROOT / "snaplore"), "import", *map(str, zips), *arguments]
+    return subprocess.Popen(command, env=environment, stdout=stdout, stderr=stderr)
 
 
 def peak(process):
