@@ -16,6 +16,7 @@ from clock import utc_now
 from commands import past
 from jobs import application, command
 from settings import MEGABYTE, S3_ADDRESS, Settings
+from terminal import adding
 from terminal.options import with_json
 from upkeep import backup, check, dates, findings, libraries, offsite, progress, restore, verifying
 
@@ -28,7 +29,8 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
     return value
 
 
-@command(name="import")
+@command(name="import", opens=False)
+@click.pass_context
 @click.argument("sources", nargs=-1, type=click.Path(exists=True, path_type=Path), metavar="SOURCE...")
 @click.option(
     "--device-id",
@@ -48,9 +50,11 @@ def _device_id(_context: click.Context, _parameter: click.Parameter, value: str)
     type=click.File("r"),
     help="With --from: a file with its API key; - is stdin. [default: it is asked for]",
 )
+@click.option("--url", default="", help="Send pictures and folders to the service there, as `add` does.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be imported.")
 @with_json
 def import_folder(
+    context: click.Context,
     sources: tuple[Path, ...],
     device_id: str,
     device_name: str,
@@ -58,6 +62,7 @@ def import_folder(
     library: str | None,
     address: str,
     key_file: TextIO | None,
+    url: str,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -69,8 +74,17 @@ def import_folder(
     You can stop an import at any time (Ctrl+C) and run it again: it skips screenshots that are stored
     already, even if they were moved or renamed. The time of a screenshot is that of its EXIF data, else of
     its name, else of its file. The running service analyses the screenshots. Hidden files and links are
-    skipped. To send a folder to a service on another machine, use `add --url`.
+    skipped.
     """
+    if not sources and not library:
+        raise click.UsageError("Name a folder or a zip.")
+    if url:
+        if library or names or device_name:
+            raise click.UsageError("--url goes with --device-id, --dry-run and --json only.")
+        options = {"device_id": device_id, "dry_run": dry_run, "as_json": as_json}
+        context.invoke(adding.add, url=url, files=sources, **options)
+        return
+    application().open_data()
     if library:
         if sources or not address or dry_run:
             raise click.UsageError("--from needs --address, no SOURCE and no --dry-run.")
@@ -80,8 +94,6 @@ def import_folder(
             libraries.LIBRARIES[library], address, key.strip(), device, names, as_json=as_json
         )
         return
-    if not sources:
-        raise click.UsageError("Name a folder or a zip.")
     past.import_archives(sources, (device_id, device_name), names, dry_run=dry_run, as_json=as_json)
 
 

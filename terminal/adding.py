@@ -45,9 +45,9 @@ class Picture(NamedTuple):
 def add(service: Service, files: tuple[Path, ...], device_id: str, dry_run: bool, as_json: bool) -> None:
     """Add pictures, and those in folders and their subfolders; - is one from stdin.
 
-    Those that are there already are recognised by their content, so a run that was stopped can be repeated.
-    What was added is listed with its id. A file that fails does not stop the others, and makes the exit code
-    1. In folders, hidden files, links and what is no picture by its name are skipped.
+    Those that this device has sent already are recognised by their content, so a run that was stopped can be
+    repeated. What was added is listed with its id. A file that fails does not stop the others, and makes the
+    exit code 1. In folders, hidden files, links and what is no picture by its name are skipped.
     """
     files = tuple(_found(files))
     if dry_run:

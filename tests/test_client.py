@@ -650,6 +650,25 @@ def test_a_folder_is_added_with_its_pictures_and_a_second_run_stores_nothing(our
     assert {photo["original_timestamp"][:7] for photo in service.photos()} == {"2024-01"}
 
 
+@pytest.mark.slow
+def test_an_import_to_an_address_sends_a_folder_there_and_keeps_nothing_here(ours, tmp_path):
+    service, _ = ours
+    (tmp_path / "in" / "below").mkdir(parents=True)
+    (tmp_path / "in" / "below" / "Screenshot_20240102-101112.png").write_bytes(draw("one"))
+    own = {"SNAPLORE_TOKEN": "key", "SNAPLORE_DATA_DIR": str(tmp_path / "none")}
+    command = ("import", tmp_path / "in", "--url", service.url, "--device-id", "laptop", "--json")
+    for known in (False, True):
+        done = process(*command, home=tmp_path, **own)
+        assert done.returncode == 0, done.stderr.decode()
+        assert [result["dedup"] for result in json.loads(done.stdout)] == [known]
+    (photo,) = service.photos()
+
+    assert (photo["device_id"], photo["original_timestamp"][:10]) == ("laptop", "2024-01-02")
+    assert not (tmp_path / "none").exists()
+    refused = process(*command, "--name", "*shot*", home=tmp_path, **own)
+    assert (refused.returncode, b"--url goes with" in refused.stderr) == (2, True)
+
+
 def test_ctrl_c_says_what_was_done_and_how_to_go_on(server, run, tmp_path, monkeypatch):
     server.answer("/api/photos/upload", {"id": 1, "dedup": False})
     files = [tmp_path / f"{number}.png" for number in range(3)]
