@@ -42,6 +42,7 @@ from errors import (
 from settings import MEGABYTE
 from text import one_line, shortened
 
+CHAT = "chat/completions"  # the path of a call
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, and room for reasoning before it
 MAX_TOKENS_COUNTED = 10**9  # a larger count is wrong, and must not use up the day's limit
 MAX_MESSAGE = 2_000  # characters of a provider's message that are read
@@ -62,6 +63,7 @@ _NO_TOOLS = re.compile(
 # How llama.cpp's server, some versions of Ollama and relays report, as a failure of their own, that a text is
 # too long. OpenAI and vLLM answer 400.
 _TOO_LONG = re.compile(r"too (?:large|long)|context (?:length|size)|maximum .{0,20}tokens", re.IGNORECASE)
+_VERSION = re.compile(r"/v[0-9]")  # in an address
 
 # Structured outputs: https://platform.openai.com/docs/guides/structured-outputs. Servers without them refuse
 # the parameter, or this type of it.
@@ -124,7 +126,7 @@ class RemoteModel:
         dropped = self._dropped
         while True:
             parameters = self._parameters(dropped, most, json_answer, schema)
-            response = self._post(body | parameters, "chat/completions", self._deadline)
+            response = self._post(body | parameters, CHAT, self._deadline)
             refused = _refused_parameter(response, parameters)
             if refused is None:
                 break
@@ -215,7 +217,9 @@ class RemoteModel:
     def _post(self, body: dict[str, Any], path: str, deadline: float) -> net.Response:
         base_url, api_key = self._configuration.base_url, self._configuration.api_key
         address, mark, query = base_url.partition("?")
-        url = f"{address.rstrip('/')}/{path}{mark}{query}"
+        # Some servers' documents give the address of the call, with its path.
+        server = address.rstrip("/").removesuffix(f"/{CHAT}")
+        url = f"{server}/{path}{mark}{query}"
         try:
             key = net.Key(api_key, net.origin(base_url)) if api_key else None
             return self._client.post_json(url, body, key=key, deadline=deadline, max_bytes=MAX_ANSWER_BYTES)
@@ -269,7 +273,9 @@ class RemoteModel:
         reason = f" ({status}): {self._quoted(message)}" if message else f" ({status})."
         # A redirect is not followed, so it is as final as a refusal.
         if status in (401, 403, 404) or 300 <= status < 400:
-            return ProviderRefused(f"The model's server refuses this configuration{reason}")
+            unversioned = status == 404 and not _VERSION.search(self._configuration.base_url)
+            hint = " Addresses mostly end in /v1." if unversioned else ""
+            return ProviderRefused(f"The model's server refuses this configuration{reason}{hint}")
         # 402: an empty account works again once it is topped up, without a change here.
         if status in (402, 408, 425, 429) or status >= 500:
             return ProviderDown(

@@ -141,6 +141,20 @@ def test_a_query_of_the_base_address_stays_behind_the_path(fake_llm, model_for):
     assert fake_llm.requests[0].path == "/v1/chat/completions?api-version=3"
 
 
+@pytest.mark.parametrize("end", ["/chat/completions", "/chat/completions/", "/chat/completions?api-version=3"])
+def test_an_address_with_the_path_of_the_call_is_that_of_the_server(fake_llm, model_for, end):
+    model_for(settings_for(fake_llm.url + end)).analyse(picture())
+    assert fake_llm.requests[0].path.partition("?")[0] == "/v1/chat/completions"
+
+
+def test_a_404_of_an_address_without_a_version_says_what_is_missing(fake_llm, model_for):
+    for url, says in ((fake_llm.url.removesuffix("/v1"), True), (fake_llm.url, False)):
+        fake_llm.fail(404, "no page")
+        with pytest.raises(ProviderRefused) as failure:
+            model_for(settings_for(url)).analyse(picture())
+        assert ("mostly end in /v1" in failure.value.detail) is says
+
+
 def test_tools_are_offered_and_their_calls_come_back(model, fake_llm):
     call = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": "tea"}'}}
     tool = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
