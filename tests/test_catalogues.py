@@ -310,3 +310,6 @@ def test_the_image_runs_without_root_checks_its_health_and_speaks_english():
     assert re.search(r"(?m)^USER 10001:10001$", container)
     assert re.search(r"(?m)^HEALTHCHECK .*deploy/healthy", container)
     assert "SNAPLORE_LANGUAGE=en" in container
+    compose = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
+    languages = [one["environment"]["SNAPLORE_LANGUAGE"] for one in compose["services"].values()]
+    assert set(languages) == {"${SNAPLORE_LANGUAGE:-en}"}

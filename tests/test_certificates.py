@@ -4,6 +4,7 @@ their renewal while the service runs.
 
 import collections
 import contextlib
+import dataclasses
 import datetime
 import functools
 import hashlib
@@ -27,6 +28,7 @@ from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect
 
 import database
+from app import create_app
 from clock import utc_now
 from errors import Conflict
 from models import store_value, stored_value
@@ -208,6 +210,13 @@ def test_no_secret_is_in_a_repr(ca, server):
 
 
 # -------------------------------------------------------------------------------------------- what is stored
+
+
+def test_init_names_the_port_that_the_service_listens_on(settings):
+    app = create_app(dataclasses.replace(settings, bind="127.0.0.1:8744"))
+    made = app.test_cli_runner().invoke(args=["tls", "init"])
+    database.close_store()
+    assert "Set SNAPLORE_BIND=0.0.0.0:8744 " in made.output
 
 
 def test_init_makes_a_certificate_for_this_machine_once(app, cli):

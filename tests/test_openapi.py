@@ -227,6 +227,11 @@ def test_it_is_valid_openapi_3_1(document):
     openapi_spec_validator.validate(document)
 
 
+def test_no_schema_has_a_name_that_client_makers_keep_for_themselves(document):
+    assert "Problem" in document["components"]["schemas"]
+    assert not {"Error", "Object", "Promise", "Date"} & set(document["components"]["schemas"])
+
+
 def test_it_is_open_to_everybody_but_a_wrong_key_is_refused(app, document):
     anybody = app.test_client()
     assert anybody.get("/api/openapi.json").json == document
