@@ -45,6 +45,7 @@ from engines.findings import Entity
 from engines.lines import Page
 from errors import BadInput, NotFound
 from models import AgendaItem, Analysis, Photo, Trash
+from rules import planned, templates
 from rules.occasions import Screen
 from rules.planned import Occasion
 from settings import NAME, Settings
@@ -568,7 +569,7 @@ def index(query: ListQuery) -> shapes.Agenda:
     )
     days = threads.days(photo_id for item in items for photo_id in item.photo_ids)
     listed_items: list[shapes.ListedAgendaFields] = [
-        {**_shown(item), "thread": _thread(item, days)} for item in items
+        {**shown, "thread": _thread(item, days)} for item, shown in zip(items, _shown(items), strict=True)
     ]
     return {"total": total, "limit": query.limit, "items": listed_items}
 
@@ -579,14 +580,14 @@ def dismiss_item(item_id: int) -> shapes.AgendaFields:
     """Take an event out of the agenda. It stays out, whatever is analysed again, and on further screenshots
     of it.
     """
-    return _shown(dismiss(item_id, now=utc_now()))
+    return _shown([dismiss(item_id, now=utc_now())])[0]
 
 
 @routes.delete("/<id:item_id>/dismiss", endpoint="undo")
 @inputs.operation(NotFound)
 def undo(item_id: int) -> shapes.AgendaFields:
     """Bring a dismissed event back. One that was not dismissed stays as it is."""
-    return _shown(undo_dismissal(item_id, now=utc_now()))
+    return _shown([undo_dismissal(item_id, now=utc_now())])[0]
 
 
 def _thread(item: Item, days: dict[int, dict[str, threads.Day]]) -> shapes.ThreadDay | None:
@@ -599,5 +600,14 @@ def _thread(item: Item, days: dict[int, dict[str, threads.Day]]) -> shapes.Threa
     return None
 
 
-def _shown(item: Item) -> shapes.AgendaFields:
-    return shapes.of(item, shapes.AgendaFields)
+def _shown(items: list[Item]) -> list[shapes.AgendaFields]:
+    """The events as clients see them, their titles in the language that is spoken."""
+    found = records.of_photos(item.photo_id for item in items) if templates.spoken("") else {}
+    return [
+        shapes.of(
+            item,
+            shapes.AgendaFields,
+            title=planned.again(item.title, item.starts_at, found.get(item.photo_id, [])),
+        )
+        for item in items
+    ]

@@ -15,12 +15,14 @@ import peewee
 from flask import Blueprint
 
 import gate
+import records
 from clock import utc_now
 from database import db
 from engines import articles
 from engines.articles import Article, Category
 from errors import NotFound
 from models import Dynamic
+from rules import noted, templates
 from web import inputs, shapes
 
 # Far less than the default retention of 30 days, which counts from a note's creation: a continuation is kept
@@ -49,13 +51,18 @@ def page(
     following_cursor = rows[limit - 1].id if len(rows) > limit else 0
     shown = rows[:limit]
     kinds = _kinds(shown)
-    return [shapes.of(row, shapes.DynamicItem, sensitive=kinds[row.id]) for row in shown], following_cursor
+    words = _in_words(shown, "title", "summary")
+    return [
+        shapes.of(row, shapes.DynamicItem, sensitive=kinds[row.id], **said)
+        for row, said in zip(shown, words, strict=True)
+    ], following_cursor
 
 
 def detail(dynamic_id: int) -> shapes.DynamicDetail:
     """A note with its content and sources. Raises `NotFound`."""
     found = _get(dynamic_id)
-    return shapes.of(found, shapes.DynamicDetail, sensitive=_kinds([found])[found.id])
+    [words] = _in_words([found], "title", "summary", "content")
+    return shapes.of(found, shapes.DynamicDetail, sensitive=_kinds([found])[found.id], **words)
 
 
 def newest(limit: int) -> list[shapes.DynamicDetail]:
@@ -198,6 +205,17 @@ def _kinds(found: Sequence[Dynamic]) -> dict[int, list[str]]:
         )
         for note in found
     }
+
+
+def _in_words(found: Sequence[Dynamic], *names: str) -> list[dict[str, str]]:
+    """These texts of notes, in the language that is spoken where templates have made them."""
+    spoken = templates.spoken("")
+    cited = {photo_id for note in found for photo_id in json.loads(note.source_photo_ids)} if spoken else ()
+    pairs = records.reworded(cited) if cited else []
+    return [
+        {name: noted.again(getattr(note, name), pairs, note.created_at.date()) for name in names}
+        for note in found
+    ]
 
 
 def _after(

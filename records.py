@@ -218,6 +218,13 @@ def shown_of(photo_id: int) -> list[Record] | None:
     return decoded(row[0]) if row and row[0] is not None else None
 
 
+def of_photos(photo_ids: Iterable[int]) -> dict[int, list[Record]]:
+    """The records of these photos, by photo, without those of photos in the trash."""
+    sql = "SELECT photo_id, records FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))"
+    rows = db.execute_sql(sql, (msgspec.json.encode(list(photo_ids)).decode(),)).fetchall()
+    return {photo_id: decoded(stored) for photo_id, stored in rows}
+
+
 def first(stored: Any) -> Record | None:
     """The decoded first record of a photo; None where it has none that can be read."""
     try:
@@ -236,6 +243,20 @@ def in_words(record: Record | None, app: str, title: str, summary: str) -> tuple
     a template has made them.
     """
     return (title, summary) if record is None else templates.again(record, app, title, summary)
+
+
+def reworded(photo_ids: Iterable[int]) -> list[tuple[str, str]]:
+    """The titles and summaries of these photos that `in_words` changes, as they are stored and as changed."""
+    rows = db.execute_sql(
+        """SELECT shown.app_name, title, summary, json_extract(shown.records, '$[0]')
+        FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))""",
+        (msgspec.json.encode(list(photo_ids)).decode(),),
+    ).fetchall()
+    pairs: list[tuple[str, str]] = []
+    for app, title, summary, stored in rows:
+        record = _RECORD.decode(stored) if stored else None
+        pairs += zip((title, summary), in_words(record, app, title, summary), strict=True)
+    return [(stored, spoken) for stored, spoken in pairs if stored != spoken]
 
 
 def listed(

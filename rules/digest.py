@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from engines.articles import Article, Material, NewPhoto, Notes, alike
 from rules import wordlists
 from rules.names import is_generic
+from rules.noted import MAX_NAMED
 from text import one_line, shortened
 
 # The highest confidence of the embedded model, which recognises words and understands nothing.
@@ -24,7 +25,6 @@ CONFIDENCE = 0.4
 MOST_NOTES = 4  # of a cycle
 MOST_SENTENCES = 8  # of a note; the others are only cited
 MAX_SENTENCE = 200
-MAX_NAMED = 60  # characters of the screenshot's title in a note's title
 TRIP = timedelta(days=10)  # between two bookings of a trip
 
 

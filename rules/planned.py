@@ -68,6 +68,28 @@ def planned(records: Iterable[Record], view: View) -> list[Occasion]:
     return found
 
 
+def again(title: str, starts_at: str, records: Iterable[Record]) -> str:
+    """The title of an entry in the language that is spoken, where a template has made it of one of these
+    records; any other title stays as it is, as one that has a label of the screen.
+    """
+    wanted = templates.spoken("")
+    for record in records if wanted else ():
+        shape = _table().get(record.type)
+        if shape is None or starts_at not in map(record.text, shape["fields"]):
+            continue
+        said = {
+            language: [
+                shortened(text, MAX_TITLE)
+                for one in shape[language]
+                if (text := _complete(one, record, language))
+            ]
+            for language in templates.LANGUAGES
+        }
+        if said[wanted] and title not in said[wanted] and any(title in texts for texts in said.values()):
+            return said[wanted][0]
+    return title
+
+
 def lines_of_days(record: Record) -> set[int]:
     """The lines of the days and times of a record."""
     forms = TYPES[record.type].fields
@@ -93,10 +115,22 @@ def _is_to_come(starts: str, kind: str, view: View) -> bool:
 
 
 def _title(record: Record, shape: dict[str, Any], field: Field, view: View) -> str:
-    """What an entry is called: the first of its type's titles whose fields are there. Codes are written as
-    they are on the screen, with their blanks.
-    """
+    """What an entry is called: the first of its type's titles whose fields are there."""
     language = "zh" if sum(map(is_chinese, view.layout.content)) > 0.2 * len(view.layout.content) else "en"
+    for title in shape[language]:
+        label = _label(field, view) if "{label}" in title else ""
+        if "{label}" in title and not label:
+            continue
+        said = _complete(title.replace("{label}", label), record, language)
+        if said:
+            return said
+    return ""
+
+
+def _complete(template: str, record: Record, language: str) -> str:
+    """A template in words, "" where a field of it is missing. Codes are written as they are on the screen,
+    with their blanks.
+    """
     fields = [
         msgspec.structs.replace(one, value=one.text)
         if TYPES[record.type].fields[one.name].kind == "code" and one.text.replace(" ", "") == one.value
@@ -104,14 +138,7 @@ def _title(record: Record, shape: dict[str, Any], field: Field, view: View) -> s
         for one in record.fields
     ]
     written = msgspec.structs.replace(record, fields=fields)
-    for title in shape[language]:
-        label = _label(field, view) if "{label}" in title else ""
-        if "{label}" in title and not label:
-            continue
-        said = templates.complete(title.replace("{label}", label), written, language)
-        if said:
-            return said
-    return ""
+    return templates.complete(template, written, language)
 
 
 def _label(field: Field, view: View) -> str:

@@ -413,6 +413,26 @@ def test_the_embedded_model_answers_what_is_due_from_the_agenda(client, stored):
     assert [call["function"]["name"] for call in answer["tool_calls"]] == ["agenda"]
 
 
+def test_a_title_that_a_template_made_is_in_the_language_that_is_asked_for(client, stored):
+    stored(
+        "Parcelwise", "Your parcel is on its way", "Tracking number 1Z999AA10123456784", "Expected 2026-11-22"
+    )
+    stored(*FLIGHT)
+
+    def titles(language=""):
+        listed = client.get("/api/agenda", headers={"Accept-Language": language}).json["items"]
+        return sorted(item["title"] for item in listed)
+
+    words, parcel = titles()
+    assert (words, parcel) == ("Flight CA1831 to Shanghai departs", "Parcel 1Z999AA10123456784")
+    assert titles("en-GB") == titles("*") == [words, parcel]
+    assert titles("zh-CN") == [words, "包裹 1Z999AA10123456784"]
+    [item] = [one for one in client.get("/api/agenda").json["items"] if one["title"] == parcel]
+    with database.scope():
+        AgendaItem.update(title="包裹 1Z999AA10123456784").where(AgendaItem.id == item["id"]).execute()
+    assert titles("en") == [words, parcel]
+
+
 def test_a_list_makes_the_same_few_queries_however_long_it_is(client, stored):
     def queries():
         made = []

@@ -7,7 +7,7 @@ import pytest
 
 from engines.articles import Material, NewPhoto, RecentNote
 from engines.findings import Entity
-from rules import digest
+from rules import digest, noted, templates
 from tests.support.material import BILL, DENTIST, MATERIAL, NOW, RECIPE
 
 LATER = NOW + timedelta(days=3)
@@ -156,3 +156,71 @@ def test_notes_of_much_are_few_and_short():
     assert note.content.count("\n- ") == digest.MOST_SENTENCES
     assert len(note.photo_ids) == 60
     assert len(note.content) < 3_000
+
+
+ANNA = {"category": "chat"}
+KETTLE = {"category": "other", "app": "Shop"}
+SEVERAL = {
+    "what is due": ([BILL, DENTIST], []),
+    "a trip": (
+        [
+            photo(1, "AMS", "Flight KL 1577.", intent="reminder", event_day=date(2026, 11, 28)),
+            photo(2, "LIS", "Flight KL 1578.", intent="reminder", event_day=date(2026, 12, 1)),
+        ],
+        [],
+    ),
+    "a conversation": (
+        [photo(2, "Anna", "I am late: sorry.", day=2, **ANNA)],
+        [photo(1, "Anna", "See you.", **ANNA)],
+    ),
+    "a conversation of a day": ([photo(day, "Anna", "See you.", **ANNA) for day in range(3)], []),
+    "a price": (
+        [photo(2, "Kettle", "A kettle.", day=3, entities=[("amount", "$44.00")], **KETTLE)],
+        [photo(1, "Kettle", "A kettle.", entities=[("amount", "$59.00")], **KETTLE)],
+    ),
+}
+
+
+@pytest.fixture
+def speak():
+    yield templates.speak
+    templates.speak("")
+
+
+def texts(article, shown=lambda text: text):
+    return [shown(text) for text in (article.title, article.summary, article.content)]
+
+
+@pytest.mark.parametrize(("stored", "spoken"), [("en", "zh"), ("zh", "en")])
+@pytest.mark.parametrize("material", SEVERAL.values(), ids=SEVERAL)
+def test_a_stored_note_reads_in_another_language_as_if_it_was_written_in_it(speak, material, stored, spoken):
+    speak(spoken)
+    written = write(*material, language=stored)
+    assert written
+    for article, wanted in zip(written, write(*material, language=spoken), strict=True):
+        # In Chinese, the summaries of what is due and of a trip have one form.
+        shown = texts(article, lambda text: noted.again(text, [], NOW.date()).removeprefix("On "))
+        assert shown == texts(wanted, lambda text: text.removeprefix("On "))
+        assert texts(wanted, lambda text: noted.again(text, [], NOW.date())) == texts(wanted)
+
+
+def test_a_note_names_its_screenshots_as_their_lists_do(speak):
+    [article] = write([photo(2, "Anna", "See you.", day=2, **ANNA)], [photo(1, "Anna", "Late.", **ANNA)])
+    pairs = [("Anna", "安娜"), ("See you.", "再见。")]
+
+    def shown():
+        return texts(article, lambda text: noted.again(text, pairs, NOW.date()))
+
+    assert shown() == texts(article)
+    speak("zh")
+    assert shown()[0] == "更多关于安娜"
+    assert shown()[2].splitlines()[2:] == ["- **11月21日**：Late.", "- **11月23日**：再见。"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Rent is due.", "On **Mon 99 Nov**: nothing", "Milk, bread: both", "# A report\n\n- **One**: two", ""],
+)
+def test_what_these_rules_did_not_write_stays_as_it_is(speak, text):
+    speak("zh")
+    assert noted.again(text, [], NOW.date()) == text

@@ -29,7 +29,7 @@ STOREYS = (
     ("HTTP, access, the gate", ("gate vocabulary web", "access lexicon tallies tls")),
     (
         "stored data",
-        ("claims dynamics llm memory readings threads", "devices push records", "agenda photos"),
+        ("claims llm memory readings threads", "devices push records", "agenda dynamics photos"),
     ),
     ("queue and search", ("queries uploads", "meaning search")),
     ("assistant and outlets", ("assistant", "outlets")),
@@ -88,7 +88,7 @@ INSIDE = {
         "accounts keys totals",
         "sensitive",
         "days holdings joins layout likeness questions redaction templates",
-        "apps facts kinds moments pairs quotes",
+        "apps facts kinds moments noted pairs quotes",
         "answers names view vote",
         "ahead",
         "replies",

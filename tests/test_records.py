@@ -3,11 +3,13 @@
 import dataclasses
 import io
 import json
+from datetime import datetime
 
 import msgspec
 import pytest
 
 import database
+import dynamics
 import lexicon
 import llm
 import readings
@@ -15,6 +17,7 @@ import records
 from analysis import Worker
 from app import create_app
 from database import db
+from engines.articles import Article
 from engines.lines import Line, Page
 from engines.reading import read_findings
 from engines.records import Field, Record, checked, placed
@@ -86,6 +89,31 @@ def test_what_a_template_made_is_shown_in_the_language_that_is_asked_for(client,
     assert shown(language="zh-CN, en") == [chinese, own]
     client.patch(f"/api/photos/{made}", json={"title": "Groceries"})
     assert shown(language="zh") == [{**chinese, "title": "Groceries"}, own]
+
+
+def test_a_note_is_shown_in_the_language_that_is_asked_for_with_the_words_of_its_screenshots(client, library):
+    made = put(library, [RECEIPT])
+    with database.scope():
+        title, summary = "REWE Markt €23.80, 20 Nov", "Receipt from REWE Markt: €23.80 on Fri 20 Nov 18:02."
+        Analysis.update(title=title, summary=summary).where(Analysis.photo == made).execute()
+        content = f"On **Fri 20 Nov**: {summary}\n\nMy own line"
+        article = Article(title, content, f"On Fri 20 Nov: {summary}", "reminder", photo_ids=[made])
+        note = dynamics.add(article, {made: "pixel"}, now=datetime(2026, 11, 20)).id
+
+    def shown(language):
+        headers = {"Accept-Language": language}
+        [listed] = client.get("/api/dynamics", headers=headers).json["items"]
+        found = client.get(f"/api/dynamics/{note}", headers=headers).json
+        assert (listed["title"], listed["summary"]) == (found["title"], found["summary"])
+        return found["title"], found["summary"], found["content"]
+
+    assert shown("en") == shown("*") == (article.title, article.summary, article.content)
+    said = "REWE Markt的收据：€23.80，11月20日 周五 18:02。"
+    assert shown("zh-CN") == (
+        "REWE Markt €23.80，11月20日",
+        f"11月20日：{said}",
+        f"**11月20日**：{said}\n\nMy own line",
+    )
 
 
 def test_the_detail_of_a_photo_has_its_records(client, library):
