@@ -24,7 +24,7 @@ _PLACES = {
     "before": ".{1,40}",
     "after": ".{1,40}",
 }
-_A_DAY = ".{3,20}"
+_A_DAY = "[^:：]{3,20}"
 _SENTENCES = ("due", "on_day", "of", "together", "together_day", "about", "trip", "trip_day")
 
 

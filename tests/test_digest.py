@@ -170,7 +170,7 @@ SEVERAL = {
         [],
     ),
     "a conversation": (
-        [photo(2, "Anna", "I am late: sorry.", day=2, **ANNA)],
+        [photo(2, "Anna", "Ben: sorry.", day=2, **ANNA)],
         [photo(1, "Anna", "See you.", **ANNA)],
     ),
     "a conversation of a day": ([photo(day, "Anna", "See you.", **ANNA) for day in range(3)], []),
