@@ -124,6 +124,22 @@ def test_an_address_of_a_picture_in_the_trash_opens_it(dashboard):
 
 
 @pytest.mark.slow
+def test_an_address_of_a_picture_that_was_restored_shows_it_where_it_is(dashboard):
+    first, second, _ = dashboard.ids
+    trashed(dashboard, second)
+    page = dashboard.open("#/notes")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if "trash=true" in request.url else None)
+    page.goto(page.url.split("#")[0] + f"#/trashed/{first}")
+    shown(page, first)
+    expect(page.get_by_role("button", name="Delete (Del)", exact=True)).to_be_visible()
+    assert page.url.endswith(f"#/photo/{first}")
+    assert not [url for url in asked if f"/photos/{first}/" in url]
+    page.keyboard.press("Escape")
+    expect(tile(page, second)).to_be_visible()
+
+
+@pytest.mark.slow
 def test_selected_pictures_are_restored_or_deleted_for_good(dashboard):
     first, second, third = dashboard.ids
     trashed(dashboard, first, second, third)

@@ -2,18 +2,18 @@
 
 import { erase, praise, settle } from "../base/actions.js";
 import { api } from "../base/api.js";
-import { confirmDialog } from "../base/dialogs.js";
+import { confirmDialog, fail } from "../base/dialogs.js";
 import { add, button, h } from "../base/dom.js";
 import { formatAgo, formatDate, formatNumber } from "../base/format.js";
 import { photoGrid } from "./photo-grid.js";
-import { PhotoList } from "./photo-list.js";
+import { LIST_PAGE, PhotoList } from "./photo-list.js";
 import { emptyState, pageHead } from "../base/shell.js";
 import { t } from "../base/texts.js";
 import { photoTitle } from "./tile.js";
 import { tell } from "../base/upload.js";
 import { isVeiled, reasonOf } from "../viewer/veil.js";
 
-/** @type {((id: number) => unknown) | null} */
+/** @type {((id: number) => Promise<void>) | null} */
 let openInTrash = null;
 
 /** @type {Pick<import("../base/shell.js").View, "show">} */
@@ -33,7 +33,11 @@ export const trash = {
         tell("many", 0);
       });
     } });
-    const grid = photoGrid((told) => new PhotoList({ trash: "true" }, told), {
+    /** @type {PhotoList} */
+    let list;
+    let loaded = () => {};
+    const isLoaded = new Promise((resolve) => (loaded = () => resolve(null)));
+    const grid = photoGrid((told) => (list = new PhotoList({ trash: "true" }, told)), {
       trash: true,
       actions: ["restore", "delete"],
       empty: () =>
@@ -44,6 +48,7 @@ export const trash = {
           action: h("a.button", { href: "#/library", text: t("trash.back") }),
         }),
       counted: (count) => {
+        loaded();
         number = count;
         clear.hidden = !count;
         lead.hidden = !count;
@@ -51,7 +56,13 @@ export const trash = {
     });
     const lead = h("p.muted", t("trash.lead"));
     add(container, pageHead(t("trash.title"), clear), lead, grid.body);
-    openInTrash = grid.open;
+    openInTrash = async (id) => {
+      await isLoaded;
+      for (let place = 0; list.placeOf(id) < 0 && place < number; place += LIST_PAGE) await list.idAt(place);
+      if (location.hash !== `#/trashed/${id}`) return; // left meanwhile
+      if (list.placeOf(id) >= 0) grid.open(id);
+      else location.replace(`#/photo/${id}`); // it was restored
+    };
     return () => {
       openInTrash = null;
       grid.stop();
@@ -65,7 +76,7 @@ export const trash = {
  * @param {Address} address
  */
 export function openTrashed({ id }) {
-  if (/^\d{1,15}$/.test(id ?? "")) openInTrash?.(Number(id));
+  if (/^\d{1,15}$/.test(id ?? "")) openInTrash?.(Number(id))?.catch(fail);
 }
 
 /**
