@@ -124,3 +124,17 @@ def test_the_file_that_is_saved_has_no_name_and_no_secret(shared):
     with page.expect_download() as saving:
         page.get_by_role("dialog").last.get_by_role("button", name="Download").click()
     assert saving.value.suggested_filename == "screenshot.jpg"
+
+
+def test_a_covered_screenshot_on_which_nothing_can_be_covered_is_shown_first(shared):
+    page = shared.open("#/library")
+    page.route("**/redaction", lambda route: route.fulfill(json={"boxes": []}))
+    page.goto(page.url.split("#")[0] + f"#/photo/{shared.photo}")
+    expect(page.get_by_role("button", name="Show for 5 minutes").first).to_be_visible()
+    share = page.get_by_role("button", name="Share", exact=True)
+    share.click()
+    expect(page.get_by_text("Show the picture first:")).to_be_visible()
+    expect(page.locator(".share")).to_have_count(0)
+    page.get_by_role("button", name="Show for 5 minutes").first.click()
+    share.click()
+    expect(page.get_by_text("Nothing is covered.")).to_be_visible()

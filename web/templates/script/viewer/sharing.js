@@ -4,7 +4,7 @@
 import { settle } from "../base/actions.js";
 import { api } from "../base/api.js";
 import { codeRow, reachable } from "../base/connect.js";
-import { dialog, sentence } from "../base/dialogs.js";
+import { dialog, sentence, toast } from "../base/dialogs.js";
 import { button, choice, fill, h } from "../base/dom.js";
 import { formatList, formatDate } from "../base/format.js";
 import { canShareFiles, copyToClipboard, saveFile } from "../base/picture-file.js";
@@ -32,7 +32,7 @@ export async function openSharing(id, { covered, picture }) {
   } catch (error) {
     problem = sentence(error); // it was not read yet: nothing is known, and the person covers what is private
   }
-  if (covered && !found.length) throw new Error(t("sharing.showFirst"));
+  if (covered && !found.length) return toast(t("sharing.showFirst"), { kind: "bad" });
   const sharing = new Sharing(id, found, problem);
   sharing.open(await picture());
 }
