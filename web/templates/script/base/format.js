@@ -51,14 +51,15 @@ export function formatAgo(timestamp) {
  * @param {string} day
  * @param {Date} now
  * @param {"long" | "short" | "date"} length "date": without the weekday
+ * @param {boolean} [isInside] within a sentence: "tomorrow"
  */
-export function formatDay(day, now, length) {
+export function formatDay(day, now, length, isInside = false) {
   const [year, month, date] = day.split("-").map(Number);
   const moment = new Date(year, month - 1, date);
   const ago = Math.round((new Date(now.getFullYear(), now.getMonth(), now.getDate()).getTime() - moment.getTime()) / 86_400_000);
   if (Math.abs(ago) <= 1) {
     const word = new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(-ago, "day");
-    return word.charAt(0).toLocaleUpperCase(locale()) + word.slice(1);
+    return isInside ? word : word.charAt(0).toLocaleUpperCase(locale()) + word.slice(1);
   }
   const own = year === now.getFullYear() ? undefined : "numeric";
   const weekday = length === "date" ? undefined : length;

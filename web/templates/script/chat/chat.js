@@ -413,7 +413,7 @@ class ChatView {
     };
     this.#clock(tick);
     return h("div.stack.tight.chat-problem", { role: "alert" }, h("p", { text }),
-      h("div.row", again, turn.error && button(t("chat.edit"), { kind: "quiet", click: edit })));
+      h("div.row", turn.error?.status !== 403 && again, turn.error && button(t("chat.edit"), { kind: "quiet", click: edit })));
   }
 
   /** @param {() => void} tick */

@@ -7,7 +7,7 @@ import { erase, glyphButton, moreButton, praise, settle } from "../base/actions.
 import { api } from "../base/api.js";
 import { toast } from "../base/dialogs.js";
 import { add, button, fill, h, icon } from "../base/dom.js";
-import { formatNumber, formatPercent, timeAgo } from "../base/format.js";
+import { formatNumber, timeAgo } from "../base/format.js";
 import { markdown, plainText } from "../base/markdown.js";
 import { citedPhotos, readJson } from "./chat-log.js";
 import { emptyState, go, load, navBadge, pageHead, skeleton } from "../base/shell.js";
@@ -205,8 +205,7 @@ function article(note) {
   const isCovered = note.sensitive.length > 0;
   return h("article.card.stack.notes-article",
     h("header.row.apart",
-      h("div.row.small.muted", h("span.badge", t(`dynamic.${note.category}`)), timeAgo(note.created_at),
-        h("span", t("notes.confidence", { percent: formatPercent(note.confidence) }))), actions),
+      h("div.row.small.muted", h("span.badge", t(`dynamic.${note.category}`)), timeAgo(note.created_at)), actions),
     isCovered && h("h1.visually-hidden", t("notes.notesTab")),
     coveredText(note.sensitive, () => h("div.stack", h(isCovered ? "h2" : "h1", note.title), h("div.prose", markdown(note.content)))),
     photos.length > 0 && h("section.stack.tight", h("h2", t("notes.photos")), sourcePhotos(photos)),

@@ -106,7 +106,7 @@ function hours({ starts_at: start, ends_at: end }, now) {
   const clock = from ? formatClock(from) : t("agenda.allDay");
   if (!lastDay || (lastDay === day && !to)) return clock;
   if (lastDay === day) return `${clock}–${formatClock(to)}`;
-  return `${from ? `${clock} ` : ""}${t("agenda.until", { day: [formatDay(lastDay, now, "date"), to && formatClock(to)].filter(Boolean).join(" ") })}`;
+  return `${from ? `${clock} ` : ""}${t("agenda.until", { day: [formatDay(lastDay, now, "date", true), to && formatClock(to)].filter(Boolean).join(" ") })}`;
 }
 
 /**

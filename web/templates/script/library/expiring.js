@@ -19,7 +19,7 @@ const fetchExpiring = (/** @type {AbortSignal | undefined} */ signal = undefined
 
 /** @param {ExpiringPhotos} due */
 function headline({ total, until }) {
-  const day = until ? formatDay(until.slice(0, 10), new Date(), "short") : "";
+  const day = until ? formatDay(until.slice(0, 10), new Date(), "short", true) : "";
   return t(total === 1 ? "expiring.one" : "expiring.many", { count: formatNumber(total), day });
 }
 

@@ -108,5 +108,5 @@ function threadSequence(ids) {
  */
 function momentText({ name, at }) {
   const [day, clock] = at.split("T");
-  return [term("recordFields", name), formatDay(day, new Date(), "short"), clock && formatClock(clock)].filter(Boolean).join(" ");
+  return [term("recordFields", name), formatDay(day, new Date(), "short", true), clock && formatClock(clock)].filter(Boolean).join(" ");
 }
