@@ -162,6 +162,7 @@ ANNA = {"category": "chat"}
 KETTLE = {"category": "other", "app": "Shop"}
 SEVERAL = {
     "what is due": ([BILL, DENTIST], []),
+    "what a name says is due": ([msgspec.structs.replace(DENTIST, summary="Ida: at nine.")], []),
     "a trip": (
         [
             photo(1, "AMS", "Flight KL 1577.", intent="reminder", event_day=date(2026, 11, 28)),
@@ -170,7 +171,7 @@ SEVERAL = {
         [],
     ),
     "a conversation": (
-        [photo(2, "Anna", "Ben: sorry.", day=2, **ANNA)],
+        [photo(2, "Anna", "I am late: sorry.", day=2, **ANNA)],
         [photo(1, "Anna", "See you.", **ANNA)],
     ),
     "a conversation of a day": ([photo(day, "Anna", "See you.", **ANNA) for day in range(3)], []),
