@@ -37,6 +37,10 @@ _BEHIND = re.compile(
     r"(?:[:. ]{0,3}\d[\d.]{0,12}.{0,24})?",
     re.IGNORECASE,
 )
+# A program that is in no list: "Fernery 0.4.0", "Fernery version: 0.5.9-beta", "Fernery 8.8 (7415)".
+_VERSIONED = re.compile(
+    r"([A-Z][A-Za-z]{2,20})(?: version:?| v)? ?\d{1,3}\.\d{1,3}(?:\.\d{1,4}| \(\d).{0,24}"
+)
 _WINDOW = 0.09  # of the height: where a window's title is
 _CORNER = (
     0.05  # of the height and 0.08 of the width: where the title of a window with its buttons beside it is
@@ -45,6 +49,8 @@ _CORNER = (
 _BY_PLAIN_WORDS = frozenset(["", "article", "page", "conversation", "note", "accounts", "payment", "shop"])
 CLEAR = 0.95  # the same, for a name that nothing else confirms
 TOP = 0.12  # of the height below the status bar: where the bar of an app or the head of a page ends
+EDGE = 0.07  # of the width: where a text begins that no arrow or picture is beside
+LARGE = 1.3  # times the usual height: a name in the bar
 SURE = 0.85  # confidence of reading from which on a text may be a name
 # Such screens are headed by a person, a place or a thing, whose name may look like a product's.
 _OF_OTHERS = frozenset(
@@ -63,6 +69,15 @@ def _is_everyday(name: str) -> bool:
     words = name.casefold().split()
     listed = all(word in _ALSO_WORDS or word in _GENERIC or phrases.is_listed(word) for word in words)
     return listed and not _COINED.fullmatch(name)
+
+
+def _is_common(text: str) -> bool:
+    """Whether labels of many apps have all of its words, or end like a Chinese text."""
+    ends, words = wordlists.parts_of_labels()
+    if is_chinese(text[-1:]):
+        return text[-2:] in ends
+    said = filter(None, re.split(r"[\W\d_]+", text.casefold()))
+    return all(word in words or word in _GENERIC or phrases.is_listed(word) for word in said)
 
 
 def known(text: str) -> str:
@@ -98,7 +113,8 @@ def is_generic(text: str) -> bool:
 
 def _notified(layout: Layout) -> str:
     """The app in the headers of notifications, if all name the same."""
-    senders = {plain(sender) for line in layout.all_lines if (sender := headed(line.text))}
+    headers = filter(None, (headed(line.text) for line in layout.all_lines))
+    senders = {_DOT.split(plain(header))[0].strip(" .…") for header in headers}
     if len(senders) != 1:
         return ""
     (sender,) = senders
@@ -119,17 +135,44 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         # A person or a place may have the name of an app, but hardly one of two words.
         if (name := apps.more_of(text)[0]) and (kind not in _OF_OTHERS or not text.isalpha()):
             return name
-    if kind in _OF_OTHERS - {"article"}:
-        return ""
-    if kind in ("", "page", "article", "shop") and (mark := _wordmark(layout)):
+    if kind not in _OF_OTHERS - {"article"} and (mark := _wordmark(layout)):
         return mark
-    if kind in _OF_OTHERS:
+    if kind == "post" and (title := _head_of_a_feed(layout)):
+        return title
+    # A narrow conversation is headed by a person.
+    if kind in _OF_OTHERS - {"post"} and (kind != "conversation" or layout.width < layout.height):
         return ""
-    below = [plain(line.text) for line in layout.below_heading]
-    for text in [*alone[:1], *below]:
-        if _is_product(text):
-            return text
-    return ""
+    at_the_top = [
+        line for line in layout.headers[:1] if _is_in_the_bar(layout, line) and _may_name(layout, line)
+    ]
+    texts = (
+        without_count(plain(line.text))
+        for line in (*at_the_top, *layout.below_heading)
+        if line.confidence >= CLEAR
+    )
+    return next(filter(_is_product, texts), "")
+
+
+def _head_of_a_feed(layout: Layout) -> str:
+    """The name in large letters at the left edge, where no arrow or picture of a person is beside it."""
+    if not layout.headers or not _is_in_the_bar(layout, line := layout.headers[0]):
+        return ""
+    text = line.text.strip()
+    is_name = (
+        line.left < EDGE * layout.width
+        and line.height >= LARGE * layout.median
+        and line.confidence >= CLEAR
+        and text.isascii()
+        and text.replace(" ", "").isalpha()
+        and len(text.split()) <= 3
+        and not _is_common(text)
+    )
+    return text if is_name else ""
+
+
+def _is_in_the_bar(layout: Layout, line: Line) -> bool:
+    """Whether a line is in the bar of an app or the head of a page."""
+    return line.bottom < layout.top + TOP * min(layout.height, 2 * layout.width)
 
 
 def _alone_at_the_top(layout: Layout) -> list[Line]:
@@ -138,7 +181,7 @@ def _alone_at_the_top(layout: Layout) -> list[Line]:
     return [
         line
         for line in (*layout.headers[:1], *first[:1])
-        if _may_name(layout, line) and line.bottom < layout.top + TOP * min(layout.height, 2 * layout.width)
+        if _may_name(layout, line) and _is_in_the_bar(layout, line)
     ]
 
 
@@ -151,10 +194,10 @@ def _wordmark(layout: Layout) -> str:
     is_mark = (
         line.left < 0.15 * layout.width
         and line.confidence >= CLEAR
-        and text.replace(" ", "").isalpha()
-        and len(text.split()) <= 2
+        and re.sub("[.-]", "", text).isalpha()
         and weight(text) <= 20
-        and (text[:1].isupper() or is_chinese(text[:1]))
+        and (text[:1].isupper() or (is_chinese(text[:1]) and len(text) >= 5))
+        and not _is_common(text)
     )
     return text if is_mark else ""
 
@@ -201,6 +244,7 @@ def _window_title(layout: Layout, kind: str) -> str:
     return ""
 
 
+_DOT = re.compile(r" ?[·•・∙] ?")
 _LAST_PART = re.compile(r" [-–—|] ")
 
 
@@ -224,6 +268,8 @@ def _named_in(text: str) -> str:
     name = text[len(before) :].strip(" !！.:：,") if before else ""
     if not before and (match := _BEHIND.fullmatch(text)):
         name = match[1].strip()
+    if not name and (match := _VERSIONED.fullmatch(text)):
+        return "" if _is_common(match[1]) else match[1]
     return apps.more_of(name)[0] if name else ""
 
 

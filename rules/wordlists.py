@@ -36,3 +36,13 @@ def is_interface(text: str) -> bool:
 @functools.cache
 def _interface() -> frozenset[str]:
     return frozenset(word for text in table("interface")["labels"].values() for word in lines(text))
+
+
+@functools.cache
+def parts_of_labels() -> tuple[frozenset[str], frozenset[str]]:
+    """The last two characters of all such labels, and their words with those that tell kinds of screens."""
+    labels = _interface()
+    kinds = " ".join(
+        text for kind in table("kinds").values() for text in kind.values() if isinstance(text, str)
+    )
+    return frozenset(label[-2:] for label in labels), frozenset(" ".join(labels).split()) | words(kinds)

@@ -681,6 +681,22 @@ def test_a_page_of_very_many_lines_takes_hardly_longer_than_one_of_many():
         # The line of a version, and a greeting.
         ((*BAR, (60, 130, "About", 56), (60, 900, "AntennaPod version 3.4.1")), (1080, 2340), "AntennaPod"),
         ((*BAR, (60, 130, "Notebook", 56), (60, 400, "Welcome to Joplin!")), (1080, 2340), "Joplin"),
+        # One that is in no list: by its version, in the corner of a page, and above a feed.
+        ((*BAR, (60, 130, "About", 56), (60, 900, "Fernery 0.4.0")), (1080, 2340), "Fernery"),
+        (((40, 20, "Fernery-Desk"), (40, 200, "Files")), (1600, 900), "Fernery-Desk"),
+        (
+            (
+                *BAR,
+                (40, 130, "Fernery", 70),
+                *((150, y, "@anna · 5m") for y in (400, 700, 1000)),
+                (150, 500, "8 likes"),
+            ),
+            (1080, 2340),
+            "Fernery",
+        ),
+        # In such a corner, a label of many apps names a part of the page.
+        (((40, 20, "封禁列表"), (40, 200, "Plants")), (1600, 900), ""),
+        (((40, 20, "Preferences"), (40, 200, "Plants")), (1600, 900), ""),
         # The same in a sentence, and a label that many apps have, are none.
         ((*BAR, (60, 130, "Notebook", 56), (60, 400, "I read it in AntennaPod yesterday")), (1080, 2340), ""),
         ((*BAR, (60, 130, "Downloads", 56), (60, 400, "Queue"), (60, 500, "Inbox")), (1080, 2340), ""),
