@@ -28,7 +28,7 @@ MOST_NEAR = 3  # screenshots that are only near in meaning
 LABELLED = 0.8  # how well the value of a label answers that the question names
 CLEAR = 1.15  # times as good as the next one: the answer is a single quotation
 
-_MANY = re.compile(r"\bhow many\b|多少|几")
+_MANY = re.compile(r"\bhow many\b|(?<!是)多少|几")
 _TEXTS = wordlists.table("sentences")
 
 
@@ -117,8 +117,8 @@ class _Candidate(NamedTuple):
 
     @property
     def score(self) -> float:
-        worth = self.fact.worth if self.fact else 0.0
-        return self.quote.score + max(worth, LABELLED if self.quote.value else 0.0)
+        of_line = LABELLED if self.quote.value else facts.WISHED if self.quote.own else 0.0
+        return self.quote.score + max(self.fact.worth if self.fact else 0.0, of_line)
 
     @property
     def value(self) -> str:
@@ -138,7 +138,9 @@ def _judged(asked: Question, result: dict[str, Any]) -> _Candidate:
     )
     quote = quotes.best(asked, text or _text_of(result), " ".join(about))
     fact = facts.answer(asked, records, language)
-    is_elsewhere = quote.is_beside and not facts.is_about(asked, records)
+    is_elsewhere = not facts.says(records, quote.own) or (
+        quote.is_beside and not facts.is_about(asked, records)
+    )
     if fact and fact.worth < LABELLED and (quote.value or is_elsewhere):
         fact = None  # the question names the label or the line, and no field of a record
     said = terms.fold(" ".join([*about, text or _text_of(result)])).casefold()

@@ -2,7 +2,7 @@
 kind that it wishes for, as the departure for "when".
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import terms
@@ -61,8 +61,13 @@ def names(record: Record) -> str:
 def is_about(asked: Question, records: Sequence[Record]) -> bool:
     """Whether a record says one of the words of a question outside of its lists, or its type is called so."""
     wanted = questions.pieces(asked.wanted)
+    return not wanted or any(says(records, {word}) for word in wanted)
+
+
+def says(records: Sequence[Record], words: Collection[str]) -> bool:
+    """Whether records say all these words outside of their lists, or their types are called so."""
     said = " ".join(f"{_said(record)} {names(record)}" for record in records)
-    return not wanted or any(questions.is_on(word, said) for word in wanted)
+    return all(questions.is_on(word, said) for word in words)
 
 
 def types_in(asked: Question) -> list[str]:

@@ -13,7 +13,7 @@ from rules import wordlists
 from rules.entities import CLOCK, MONTH, NUMBER, SIGN
 from writings import figures
 
-Wish = Literal["", "when", "long", "amount", "who", "where", "number", "count"]
+Wish = Literal["", "when", "long", "amount", "who", "where", "link", "number", "count"]
 
 MAX_QUESTION = 2_000  # characters that are read
 MOST_EARLIER = 4  # questions in which a subject is looked for
@@ -48,6 +48,8 @@ _LATER = re.compile(r"\bnext (?:week|month|year)\b|下一?个?(?:星期|礼拜|�
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 LEAST_CODE = 5  # characters of a number that names an order or a parcel
 _DIGITS = re.compile(r"\d(?:[ ()/.-]{0,2}\d)*")  # of one number, as phone numbers are written
+MAX_ANSWERING = 300  # characters of a line
+AMONG_OTHERS, RELATIVE = 0.9, 0.6  # how well what is wished for answers among other words, and "today"
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 _WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
@@ -56,30 +58,35 @@ _WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
     ("when", re.compile(r"^\W*(?:and )?(?:when|what (?:time|day|date))\b", re.I)),
     ("where", re.compile(r"^\W*(?:and )?where\b", re.I)),
     ("count", re.compile(r"\bhow many (?:of my )?(?:screen ?shots?|pictures?|photos?|images?)\b|多少张|几张", re.I)),
-    ("amount", re.compile(r"\bhow much\b|\b(?:price|cost|costs|amount|total|pay|paid|spend|spent)\b|多少钱|价格|金额|一共|总共|花了|费用", re.I)),
+    ("amount", re.compile(r"\bhow much\b|\b(?:price|cost|costs|amount|total|pay|paid|spend|spent)\b|多少钱|价格|金额|一共|总共|花了|费用|费(?:是|要)?多少", re.I)),
     ("long", re.compile(r"\bhow long\b|多久|多长时间", re.I)),
     ("when", re.compile(r"\bwhen\b|\bwhat (?:time|day|date)\b|\bhow late\b|什么时候|什么时间|几点|几号|哪天|几月|日期", re.I)),
+    ("link", re.compile(r"\b(?:web ?site|web ?page|home ?page|url|link|domain|(?:web|ip) address)\b|网址|网站|链接|域名", re.I)),
     ("where", re.compile(r"\bwhere\b|\b(?:address|place|gate|platform|seat)\b|哪里|哪儿|什么地方|地址|地点|登机口|检票口|座位", re.I)),
     ("who", re.compile(r"\bwho(?:se|m)?\b|\bwith whom\b|谁|哪位", re.I)),
     ("number", re.compile(r"\bhow many\b|\b(?:number|code|phone|tracking|id)\b|多少|号码|几个|验证码|取件码|单号|电话", re.I)),
 )  # fmt: skip
 
 _DAYS = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:days?)?|today|tomorrow|yesterday|tonight|今天|明天|昨天|后天|今晚|(?:周|星期|礼拜)[一二三四五六日天]"
+_DAY_NAMED = re.compile(_DAYS, re.I)
+_IP = r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
 _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "when": re.compile(
         rf"\b(?:{_DAYS})\b|{_DAYS[_DAYS.index('今天') :]}|(?<!\d){CLOCK}|\b{MONTH}\b|\d{{1,2}}月|\d{{1,2}} ?(?:am|pm)\b|\b(?:19|20)\d\d\b"
-        r"|\d{1,2}[./-]\d{1,2}|\d{1,2}[点號号日]",
+        r"|\d{1,2}[./-]\d{1,2}|\d{1,2}[点號号日]|^\d{1,2}(?= (?-i:[A-Z])[^\W\d]+$)",
         re.I,
     ),
     "long": re.compile(r"\d ?(?:min|hour|h\b|day|week|month|year|分钟|小时|天|周|个月|年)", re.I),
-    "amount": re.compile(rf"{SIGN} ?{NUMBER}|{NUMBER} ?(?:€|£|¥|￥|元|块|USD|EUR|GBP|CNY|RMB|JPY)|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)|^[-+−]\d[\d.,]*$"),
+    "amount": re.compile(rf"{SIGN} ?{NUMBER}|{NUMBER} ?(?:€|£|¥|￥|元|块|USD|EUR|GBP|CNY|RMB|JPY)|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)|^\d{{1,7}}[.,]\d(?= ?(?:\(|$))|^[-+−]\d[\d.,]*$"),
     "who": re.compile(r"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){0,3}|@\w|先生|女士|老师|(?:发件人|收件人|联系人|姓名)"),
     "where": re.compile(
         r"\b(?:street|road|avenue|lane|square|st\.|rd\.|ave|platz|stra(?:ss|ß)e|gate|terminal|platform|floor|room|seat|station|airport|hotel"
         rf"|hall|building|caf[eé]|restaurant|bar)\b|(?-i:\b(?:at|in) (?:the )?[A-Z]|\d{{1,4}} (?!{MONTH})[A-Z][a-z]+)"
-        r"|[a-zß-ÿ](?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口",
+        r"|[a-zß-ÿ](?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口"
+        rf"|[\w.]@\w|{_IP}",
         re.I,
     ),
+    "link": re.compile(rf"https?:\S*|(?<![@\w.-])[\w-]+(?:\.[\w-]+)*\.[a-z]{{2,12}}(?:/\S*|\b(?![.@]))|{_IP}", re.I),
     "number": re.compile(r"\d+"),
 }  # fmt: skip
 
@@ -88,6 +95,7 @@ _LABELS: dict[Wish, re.Pattern[str]] = {
     wish: re.compile("|".join(rf"\b{re.escape(one)}" if one.isascii() else one for one in names))
     for wish, names in _TABLE["labels"].items()
 }
+UNITS: dict[str, str] = _TABLE["units"]
 DIGITS: dict[str, int] = _TABLE["digits"]
 _GREETINGS = wordlists.words(_TABLE["greetings"])
 _GREETINGS_CHINESE = re.compile("|".join(sorted(_TABLE["greetings_chinese"].split(), key=len, reverse=True)))
@@ -122,7 +130,7 @@ _MONTH_NAMED = re.compile(
 _MONTH_CHINESE = re.compile(r"(?<!\d)(\d{1,2})月(?!\d)")
 _AGENDA = re.compile(
     r"\b(?:due|upcoming|coming up|agenda|deadlines?|appointments?|events?|expir(?:es?|ing)|scheduled?|planned|plans?|happening)\b"
-    r"|截止|到期|日程|安排|预约|要做|待办|接下来|行程"
+    r"|截止|到期|日程|安排|预约|要做|接下来|行程"
 )
 # With a period, these ask for it, too.
 _AGENDA_VERBS = re.compile(r"\bdo i have\b|\bhave i got\b|\bwhat(?:'s| is) on\b|有什么|有哪些|有事")
@@ -423,20 +431,40 @@ def stem(word: str) -> str:
     return word
 
 
-def answers(asked: Question, line: str) -> bool:
-    """Whether a line has something of the kind that is wished for. A name or a number of the question itself
-    answers nothing, and a phone number has several digits.
+def answers(asked: Question, line: str) -> float:
+    """How well a line has something of the kind that is wished for: 1 where that is most of the line, less
+    among other words and for a day that only the picture's own says ("today"), and 0 where it has nothing. A
+    name or a number of the question itself answers nothing, and a phone number has several digits.
     """
     pattern = _ANSWERS.get(asked.wish)
-    if pattern is None:
-        return False
-    found = pattern.finditer(line[:300])
+    if pattern is None or (asked.wish == "who" and wordlists.is_interface(line)):
+        return 0.0
+    line = line[:MAX_ANSWERING]
+    found = [one[0] for one in pattern.finditer(line)]
     if asked.wish in ("who", "number"):
         fewest = max((DIGITS.get(name, 0) for name in names_of(FIELDS, asked.text)), default=0)
-        said = (one[0].strip(" :：").casefold() for one in found)
         most = max((sum(map(str.isdigit, one)) for one in _DIGITS.findall(line)), default=0)
-        return most >= fewest and any(one not in asked.text for one in said)
-    return next(found, None) is not None
+        own = {*asked.text.split(), *figures.MONTHS}
+        found = [one for one in found if one.strip(" :：").casefold() not in asked.text]
+        found = [one for one in found if own.isdisjoint(one.casefold().split())]
+        if most < fewest or not _has_unit(asked, line):
+            return 0.0
+    if not found:
+        return 0.0
+    if asked.wish == "when" and all(map(_DAY_NAMED.fullmatch, found)):
+        return RELATIVE
+    said = sum(len(one.strip()) for one in found)
+    return 1.0 if 2 * said >= len(line.strip()) else AMONG_OTHERS
+
+
+def _has_unit(asked: Question, line: str) -> bool:
+    """Whether a line has the unit that a question names, beside a number or as its label."""
+    named = [key for key in UNITS if names_one(asked.text, *((key,) if key.isascii() else ("", key)))]
+    return not named or any(
+        re.search(rf"(?:\d ?|^)(?:{unit})(?![^\W\d_])", line, re.I)
+        for key in named
+        for unit in UNITS[key].split()
+    )
 
 
 def labels(wish: Wish, line: str) -> bool:

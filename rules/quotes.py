@@ -36,6 +36,7 @@ class Quote(NamedTuple):
     value: str = ""  # what stands behind or below the label that the question names
     answer: str = ""  # the line that has what is wished for
     is_beside: bool = False  # that line is beside one with the words
+    own: frozenset[str] = frozenset()  # the words of the question on that line
 
 
 def best(question: Question, text: str, about: str = "") -> Quote:
@@ -66,6 +67,7 @@ def best(question: Question, text: str, about: str = "") -> Quote:
         _labelled(question, lines, folded),
         lines[answer][:MAX_LINE] if answer is not None else "",
         answer is not None and abs(answer - place) <= 1 and _share(present[place], pieces) >= ENOUGH,
+        frozenset(present[answer] if answer is not None else ()),
     )
 
 
@@ -79,14 +81,13 @@ def _best_place(
     helpful = questions.pieces(question.helpful)
     also = [{word for word in helpful if word in line} for line in folded]
     # A line that asks does not answer, nor does what is left on an account.
-    answering = [
-        at
+    worth = {
+        at: WISHED * fit + LABELLED * _has_label(question, folded, at)
         for at, line in enumerate(lines)
-        if (questions.answers(question, line) if question.wish else also[at])
+        if (fit := questions.answers(question, line) if question.wish else bool(also[at]))
         and not line.endswith(("?", "？"))
         and not (question.wish == "amount" and _is_left(question, folded, at))
-    ]
-    worth = {at: WISHED + LABELLED * _has_label(question, folded, at) for at in answering}
+    }
     best: tuple[float, int, int | None] = (0.0, 0, None)
     for at in range(len(lines)):
         if not present[at] and not also[at]:
@@ -96,7 +97,11 @@ def _best_place(
         below = set().union(*present[at + 1 : at + 2]) - above
         beside = _share(above, pieces) + BELOW * _share(below, pieces)
         of_line = ON_LINE * on_line / max(1, len(pieces) + 0.5 * len(helpful)) + BESIDE * beside
-        near = max(((_nearness(at, other) * worth[other], -other) for other in answering), default=None)
+        before = question.wish == "who" and len(lines[at]) > MAX_LABEL
+        near = max(
+            ((_nearness(at, other, before=before) * fit, -other) for other, fit in worth.items()),
+            default=None,
+        )
         total = of_line + (near[0] if near else 0.0)
         if total > best[0]:
             best = total, at, -near[1] if near else None
@@ -165,9 +170,12 @@ def _fits(question: Question, value: str, *, is_field: bool) -> bool:
     return is_field or (len(value) <= MAX_LABEL and any(map(str.isdigit, value)))
 
 
-def _nearness(at: int, other: int) -> float:
-    """1 on the same line, falling with the distance; a label comes before its value."""
-    return NEAR / (NEAR + abs(other - at) + (ABOVE if other < at else 0.0))
+def _nearness(at: int, other: int, *, before: bool) -> float:
+    """1 on the same line, falling with the distance. What answers comes behind a label or a name, and
+    `before` a text of whose author the name is wanted.
+    """
+    is_far = other != at and (other < at) != before
+    return NEAR / (NEAR + abs(other - at) + (ABOVE if is_far else 0.0))
 
 
 def _has_label(question: Question, lines: Sequence[str], at: int) -> bool:

@@ -1,5 +1,6 @@
 """What the chat answers without a model: the lines that answer a question, or that nothing was found."""
 
+import json
 import re
 from datetime import timedelta
 
@@ -14,7 +15,7 @@ from clock import local_time, utc_now
 from database import db
 from engines.lines import Line, Page
 from engines.records import Field, Record, checked
-from models import Analysis
+from models import Analysis, Message
 from rules import questions
 from tests.support.client import Client
 from tests.support.library import NOW, Library
@@ -188,6 +189,9 @@ def filed(library, screens):
     for number, (name, (text, kind, fields)) in enumerate(screens.items()):
         photo_id = library.add(text, taken=NOW + number * timedelta(hours=1))
         names[photo_id] = name
+        lines = [Line(line, 0.99, 60, 60 * at, 900, 60 * at + 40) for at, line in enumerate(text.split("\n"))]
+        with database.scope(), db.atomic():
+            readings.save(photo_id, Page(1080, 2400, lines), reader="made-up")
         if kind:
             with database.scope(), db.atomic():
                 stored = records.encoded([record(kind, fields)])
@@ -574,6 +578,20 @@ BESIDE = {
         "Cats everywhere\nkittens@pets.example\n22.3k members\npuppies@pets.example\n12.1k members", "", {},
     ),
     "sums": ("Savings plan\nResult (dollars)\n303.58", "", {}),
+    "chats": (
+        "Harbour choir\nNow\nbrought candles and blankets for everyone\nRequest\nPuzzlebot\n9:12:05 AM\n"
+        "Puzzlebot: the second riddle today\nis about bridges", "", {},
+    ),
+    "profile": (
+        "Otter Weaver\n@otter@pond.example\nBaskets since 1999\notterweaver.example\n6 Favorites", "", {},
+    ),
+    "alerts": ("Alerts\nBackup finished\nLogin of squirrel from 10.20.30.7", "", {}),
+    "drive": ("Coast drive\nDrivers\nDistance\n4\n812 km\nFuel\n21/03/1999\n55.5 (Ana → Bo)", "", {}),
+    "allowance": (
+        "Holiday allowance\n€61.20left of €300\n€300", "Product",
+        {"name": "Holiday allowance", "price": ("300", "EUR")},
+    ),
+    "month": ("Namedays\nMay\n14 Ingrid\nJune\n02 Matteo\n30 Yusuf", "", {}),
 }  # fmt: skip
 
 
@@ -604,8 +622,29 @@ def test_what_the_question_names_is_answered_and_not_what_stands_beside_it(besid
 
 
 @pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Who brought candles and blankets?", "Harbour choir"),
+        ("When did Puzzlebot last write?", "9:12:05 AM"),
+        ("What is the website of Otter Weaver?", "otterweaver.example"),
+        ("From which address did squirrel log in?", "Login of squirrel from 10.20.30.7"),
+        ("How many kilometres was the coast drive?", "812 km"),
+        ("How much was the fuel of the coast drive?", "55.5 (Ana → Bo)"),
+        ("When is Matteo's nameday?", "02 Matteo"),
+        ("How much of the holiday allowance is left?", "€61.20left of €300"),
+    ],
+)
+def test_the_line_that_is_cited_has_what_is_wished_for(beside, question, line):
+    content, _, _ = beside(question)
+    with database.scope():
+        said = Message.select(Message.citations).order_by(Message.id.desc()).get().citations
+    assert [one["text"] for one in json.loads(said or "[]")] == [line], content
+
+
+@pytest.mark.parametrize(
     "question",
     [
+        "How many miles was the coast drive?",
         "How much was the train to Vienna?",
         "What is the phone number of the Rivergate fuel station?",
         "What is the phone number of Rivergate?",
