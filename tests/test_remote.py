@@ -141,7 +141,9 @@ def test_a_query_of_the_base_address_stays_behind_the_path(fake_llm, model_for):
     assert fake_llm.requests[0].path == "/v1/chat/completions?api-version=3"
 
 
-@pytest.mark.parametrize("end", ["/chat/completions", "/chat/completions/", "/chat/completions?api-version=3"])
+@pytest.mark.parametrize(
+    "end", ["/chat/completions", "/chat/completions/", "/chat/completions?api-version=3"]
+)
 def test_an_address_with_the_path_of_the_call_is_that_of_the_server(fake_llm, model_for, end):
     model_for(settings_for(fake_llm.url + end)).analyse(picture())
     assert fake_llm.requests[0].path.partition("?")[0] == "/v1/chat/completions"
