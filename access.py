@@ -173,7 +173,8 @@ def holder(authorization: str, *, now: datetime) -> Caller | None:
         if token is None:
             return None
         if token.last_used_at is None or now - token.last_used_at >= USE_STEP:
-            _note_use(token.id, now)
+            with database.unless_full():
+                Token.update(last_used_at=now).where(Token.id == token.id).execute()
         return Caller(cast(shapes.Scope, token.scope), token.id, token.device_id, token.owns_device)
 
 
@@ -309,11 +310,6 @@ def _replace_uploaders(device_id: str, *, by: int) -> None:
     older = (Token.device_id == device_id) & (Token.scope == "upload") & (Token.id < by)
     for (token_id,) in list(Token.delete().where(older).returning(Token.id).tuples().execute()):
         log.info("token %d revoked: token %d was paired for its device", token_id, by)
-
-
-def _note_use(token_id: int, now: datetime) -> None:
-    with database.unless_full():
-        Token.update(last_used_at=now).where(Token.id == token_id).execute()
 
 
 # --------------------------------------------------------------------------------------------------- pairing

@@ -331,7 +331,7 @@ class Worker:
                 read = readings.page_of(claim.photo_id)
         if reads_first:
             read = self._read_first(claim, picture) or read
-            if read is None and before and self._reads_later(claim):
+            if read is None and before and self._reads_again_at < math.inf and self._reads_left(claim):
                 # A picture must not leave only because the reader is busy now, or has failed once.
                 return _Outcome(claim, pause=timedelta(seconds=READ_PAUSE))
         text = readings.lines_on(read[0]).content if reads_first and read is not None else ""
@@ -366,10 +366,6 @@ class Worker:
                 if claims.is_current(claim):
                     results.keep_and_index(claim.photo_id, *read, now=self._clock())
         return read
-
-    def _reads_later(self, claim: Claim) -> bool:
-        """Whether reading a claimed photo may succeed later."""
-        return self._reads_again_at < math.inf and self._reads_left(claim)
 
     @staticmethod
     def _reads_left(claim: Claim) -> bool:

@@ -157,7 +157,7 @@ class Store:
             self._end_master_key_change()
             self._key_store = self._open_keys()
             if not self._key_store.exists():
-                self._refuse_if_data()
+                self.refuse_if_data()
                 self._key_store.write(crypto.new_key_ring(encrypted=settings.encryption, now=utc_now()))
             self.ring = self._key_store.read()
             self._key_store.heal()
@@ -188,10 +188,6 @@ class Store:
             cache.clear()
         close_connections()
 
-    def new_file_key(self) -> bytes | None:
-        """A key for a new file; None where encryption is off."""
-        return crypto.new_key() if self.encrypted else None
-
     def follow(self) -> None:
         """Use the new key ring if another process has replaced it. Needs the lock."""
         with self._follow_guard:
@@ -200,13 +196,6 @@ class Store:
                 self.ring = self._key_store.read()
                 self._signature = signature
                 db.point_at(self.ring, self.folder)
-
-    def complete_ring(self) -> None:
-        """Raise the generation from 0 to 1 once the first database is complete.
-
-        From then on a missing database is a loss, not a first start.
-        """
-        self.replace_ring(msgspec.structs.replace(self.ring, generation=1))
 
     def replace_ring(self, ring: crypto.KeyRing, key_store: crypto.KeyStore | None = None) -> None:
         """Make `ring` the key ring, sealed by `key_store` if the master key changes, too.
@@ -284,15 +273,11 @@ class Store:
                 if ring.is_plain():
                     raise EncryptionDiffers(crypto.SWITCHED_OFF)
                 raise StartRefused(crypto.missing_master_key(path))
-            self._refuse_if_data()
+            self.refuse_if_data()
             return crypto.make_master_key(path)
         return crypto.read_master_key(path)
 
-    def refuse_if_pictures(self) -> None:
-        """The key ring of a first start has no pictures beside it."""
-        self._refuse_if_data(self.photos, self.attachments)
-
-    def _refuse_if_data(self, *folders: Path) -> None:
+    def refuse_if_data(self, *folders: Path) -> None:
         """No key is ever made over existing data."""
         for folder in folders or (self.folder / "database", self.photos, self.attachments):
             if any(path.is_file() for path in folder.rglob("*")):
@@ -365,12 +350,13 @@ def _open_store(settings: Settings, *, any_age: bool, anew: bool, alone: bool) -
     if store.ring.generation and not store.database.exists():
         raise StartRefused(f"The database {store.database} is not there. Restore it from a backup.")
     if store.ring.generation == 0:
-        store.refuse_if_pictures()
+        store.refuse_if_data(store.photos, store.attachments)
         with store.lock.exclusive():
             store.follow()
             if store.ring.generation == 0:  # no other process has created it meanwhile
                 _create(store)
-                store.complete_ring()
+                # From here on, a missing database is a loss, not a first start.
+                store.replace_ring(msgspec.structs.replace(store.ring, generation=1))
     elif _is_empty(store):
         if not anew:
             raise DatabaseEmpty(

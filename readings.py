@@ -100,7 +100,7 @@ def of_same_look(photo: Photo, *, reader: str) -> list[Photo]:
 def forget(photo_id: int) -> None:
     """Delete the reading of a photo, which is then due to be read again."""
     Reading.delete().where(Reading.photo == photo_id).execute()
-    mark_unread(photo_id)
+    Analysis.update(reads_left=READS).where(Analysis.photo == photo_id).execute()
 
 
 def end_tries(photo_id: int) -> None:
@@ -124,11 +124,6 @@ def count_unread() -> int:
 def count_tries(photo_id: int, tries: int) -> None:
     """Record failed `tries` at reading a photo; a negative number takes them back."""
     Analysis.update(reads_left=Analysis.reads_left - tries).where(Analysis.photo == photo_id).execute()
-
-
-def mark_unread(photo_id: int) -> None:
-    """Have the text of a photo read again in the background."""
-    Analysis.update(reads_left=READS).where(Analysis.photo == photo_id).execute()
 
 
 def of(photo_ids: Iterable[int]) -> dict[int, Lines]:

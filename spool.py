@@ -108,7 +108,7 @@ class Spool:
 
     def _spill(self) -> None:
         store = database.store()
-        self._key = store.new_file_key()
+        self._key = crypto.new_key() if store.encrypted else None
         self._writer = crypto.SealedWriter(store.spool / secrets.token_hex(16), self._key)
         self._writer.write(self._memory)
         self._memory = bytearray()
