@@ -12,16 +12,18 @@ from collections.abc import Sequence
 from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
 from rules import contents, templates, wordlists, writings
-from rules.headings import Heading, first_sentence, heading, is_title, names_nothing
-from rules.layout import Layout, plain, weight
+from rules.headings import Heading, first_sentence, heading, is_day, is_title
+from rules.layout import Layout, plain, wide
 from rules.lists import entries, is_headed, notices_of
 from rules.templates import enumerated
 from rules.view import View
 from text import one_line, shortened
 
 SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
-SHORT = 14  # letters of a heading that says too little alone
-NAME = 40  # characters of an entry behind a heading
+# Parts behind a heading; with Chinese characters counted double, the room of a title with its parts, and the
+# length of a heading that needs none.
+PARTS, ROOM, ENOUGH = 4, 80, 30
+LISTED = 3  # entries of a list, with fewer of which it has none
 VALUES = 5  # entries or values in a summary
 MOST_SAID = 3  # entries with what is below each
 MESSAGES, MESSAGE = 3, 58  # of a conversation, the newest, in a summary; characters of each
@@ -29,6 +31,9 @@ MESSAGES, MESSAGE = 3, 58  # of a conversation, the newest, in a summary; charac
 _NOTIFIED = ("lock_screen", "notices")
 # The field with what is below a bar like "Messages" or "Comments".
 _BELOW_BAR = {"MessageList": "entries", "SocialMediaPosting": "text"}
+# Records whose titles have the app, and those of them that have more of the screen, too.
+_OF_APP = frozenset(["CalendarView", "MessageList", "SettingsPage", "SocialMediaPosting", "TaskList"])
+_OPEN = frozenset(["Article", "Balance"])
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
 _SENTENCES = wordlists.table("sentences")
 
@@ -40,7 +45,11 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     said = _of_record(view, records[0], language) if records else ""
     if view.kind in _NOTIFIED and (found := notices_of(view.layout)):
         said = _texts(language)["named"].format(title=found[0].name, entries=found[0].said).strip(":： ")
-    return shortened(one_line(said or _of_app(view.app, _named(view, language), language)), MAX_TITLE)
+    elif not said or records[0].type in _OPEN:
+        said = _fuller(view, _of_app(view.app, said or _named(view, language), language), language)
+    elif records[0].type in _OF_APP:
+        said = _of_app(view.app, said, language)
+    return shortened(one_line(said), MAX_TITLE)
 
 
 def summary(view: View, records: Sequence[Record], named: str, category: str, language: str) -> str:
@@ -76,38 +85,53 @@ def _of_record(view: View, record: Record, language: str) -> str:
     """The title by the template of the record's type, unless the screen's bar says what is listed."""
     said = "" if view.kind in _NOTIFIED else templates.title(record, language)
     if record.type == "SettingsPage" and is_headed(name := str(record.get("name") or "")):
-        listed = templates.worded(record, "entries", "", language) if names_nothing(name) else ""
+        listed = templates.worded(record, "entries", "", language)
         return _texts(language)["named"].format(title=name, entries=listed) if listed else name
     field = _BELOW_BAR.get(record.type, "")
     head = heading(view.layout, view.kind, view.app) if field else None
     if head is None or not head.lines or head.lines[0] not in view.layout.headers[:2]:
         return said
-    if not head.generic:
-        return head.text if record.type == "SocialMediaPosting" else said
-    if head.text.casefold() == view.app.casefold():
+    if head.text.casefold() == view.app.casefold() or (record.type == "MessageList" and not head.generic):
         return said
-    listed = templates.worded(record, field, "head", language)
-    return _texts(language)["named"].format(title=head.text, entries=listed)
+    listed = templates.worded(record, "headline" if record.get("headline") else field, "head", language)
+    if listed.startswith(head.text):
+        return listed
+    return _texts(language)["named"].format(title=head.text, entries=listed) if listed else head.text
 
 
 def _named(view: View, language: str) -> str:
-    """The heading, with what the screen has where the heading says too little alone."""
+    """The heading, and what the screen has."""
     layout, texts = view.layout.main, _texts(language)
     found = heading(layout, view.kind, view.app)
     if found is None:
         return contents.sentence(layout, None, LONGEST) or _first_text(layout)
     subject = found.text
-    if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
-        return subject if amount in subject else f"{subject}{texts['behind']}{amount}"
     if view.kind == "profile" and not found.generic:
         return texts["profile"].format(name=subject)
-    if not found.generic and (weight(found.text) > SHORT or layout.dialog):
-        return subject
-    listed = contents.named(layout, found)
-    behind = shortened(listed[0].name, NAME) if len(listed) >= (2 if found.generic else 3) else ""
-    if not behind and found.generic:
-        behind = contents.sentence(layout, found, LONGEST) or "".join(contents.worded(layout, found)[:1])
-    return texts["named"].format(title=subject, entries=behind) if behind else subject
+    if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
+        subject = subject if amount in subject else f"{subject}{texts['behind']}{amount}"
+    return subject
+
+
+def _fuller(view: View, named: str, language: str) -> str:
+    """A title with the values of its screen behind it, or else its largest texts, as far as there is room."""
+    layout, texts = view.layout.main, _texts(language)
+    if layout.dialog or view.kind == "profile" or wide(named) >= ENOUGH:
+        return named
+    found = heading(layout, view.kind, view.app)
+    listed = contents.values(layout, view.kind)
+    if len(listed) < 2:
+        names = [entry.name for entry in contents.named(layout, found)]
+        listed = names[: len(names) >= LISTED] + contents.worded(layout, found)
+    parts: list[str] = []
+    for part in listed:
+        known = "  ".join([named, *parts])
+        has_room = len(parts) < PARTS and wide(f"{known}  {part}") <= ROOM
+        if has_room and not is_day(part) and not _repeats(part, known):
+            parts.append(part)
+    if re.search(r": |：", named):
+        return texts["comma"].join([named, *parts])
+    return texts["named"].format(title=named, entries=texts["comma"].join(parts)) if parts else named
 
 
 def _of_app(app: str, title: str, language: str) -> str:

@@ -425,6 +425,11 @@ def weight(text: str) -> int:
     return sum(1 + (character > "\u2e80") for character in text if character.isalpha())
 
 
+def wide(text: str) -> int:
+    """How wide a text is: its characters, Chinese ones counted double."""
+    return sum(1 + (character > "\u2e80") for character in text)
+
+
 def letters(text: str) -> float:
     """The part of the letters in the letters and digits of a text."""
     found = sum(character.isalpha() for character in text)

@@ -49,8 +49,8 @@ def again(record: Record, app: str, title_: str, summary_: str) -> tuple[str, st
     for other in LANGUAGES if wanted else ():
         if other == wanted:
             continue
-        if title_ == shortened(title(record, other), MAX_TITLE):
-            title_ = shortened(title(record, wanted), MAX_TITLE) or title_
+        if made := title(record, other):  # which may have the app before it and more of the screen behind it
+            title_ = shortened(title_.replace(made, title(record, wanted) or made, 1), MAX_TITLE)
         if summary_ == finished(summary(record, other), app, other):
             summary_ = finished(summary(record, wanted), app, wanted) or summary_
     return title_, summary_
