@@ -15,7 +15,7 @@ from rules import contents, templates, wordlists, writings
 from rules.headings import Heading, first_sentence, heading, is_day, is_title
 from rules.layout import Layout, plain, wide
 from rules.lists import entries, is_headed, notices_of
-from rules.templates import enumerated
+from rules.templates import SUMMARY_LENGTH, enumerated
 from rules.view import View
 from text import one_line, shortened
 
@@ -23,6 +23,7 @@ SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a t
 # Parts behind a heading; with Chinese characters counted double, the room of a title with its parts, and the
 # length of a heading that needs none.
 PARTS, ROOM, ENOUGH = 4, 80, 30
+MORE, ALSO = 6, 10  # texts behind a summary, and characters of the words before them
 LISTED = 3  # entries of a list, with fewer of which it has none
 VALUES = 5  # entries or values in a summary
 MOST_SAID = 3  # entries with what is below each
@@ -34,6 +35,7 @@ _BELOW_BAR = {"MessageList": "entries", "SocialMediaPosting": "text"}
 # Records whose titles have the app, and those of them that have more of the screen, too.
 _OF_APP = frozenset(["CalendarView", "MessageList", "SettingsPage", "SocialMediaPosting", "TaskList"])
 _OPEN = frozenset(["Article", "Balance"])
+_LISTS = frozenset(["Balance", "SettingsPage"])  # records that have a part of what their screens have
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
 _SENTENCES = wordlists.table("sentences")
 
@@ -53,7 +55,7 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
 
 
 def summary(view: View, records: Sequence[Record], named: str, category: str, language: str) -> str:
-    """One sentence about the screen whose title is `named`, at most `SUMMARY_LENGTH` characters."""
+    """One or two sentences about the screen whose title is `named`, at most `SUMMARY_LENGTH` characters."""
     if not view.layout.all_lines:
         return _texts(language)["no_text"]
     is_notice = view.kind in ("lock_screen", "notices", "code")
@@ -62,7 +64,12 @@ def summary(view: View, records: Sequence[Record], named: str, category: str, la
         sentence = _spoken(view, records[0], language) or templates.summary(records[0], language)
         if not is_notice and records[0].type != "Conversation" and _repeats(sentence, named):
             sentence = _told(view, language) or sentence
-    return templates.finished(sentence or _facts(view, category, language), view.app, language)
+    said = templates.finished(sentence or _facts(view, category, language), view.app, language)
+    if is_notice or (records and records[0].type not in _LISTS):
+        return said
+    more = _parts(view, said, MORE, SUMMARY_LENGTH - ALSO)
+    also = _texts(language)["also"].format(said=said, entries=enumerated(more, language, MORE))
+    return also if more else said
 
 
 def of_code(entity: Entity, language: str) -> str:
@@ -118,6 +125,17 @@ def _fuller(view: View, named: str, language: str) -> str:
     layout, texts = view.layout.main, _texts(language)
     if layout.dialog or view.kind == "profile" or wide(named) >= ENOUGH:
         return named
+    parts = _parts(view, named, PARTS, ROOM)
+    if re.search(r": |：", named):
+        return texts["comma"].join([named, *parts])
+    return texts["named"].format(title=named, entries=texts["comma"].join(parts)) if parts else named
+
+
+def _parts(view: View, known: str, most: int, room: int) -> list[str]:
+    """The values of a screen, or else its first entry and its largest texts, as far as `known` lacks them and
+    has room behind it, Chinese characters counted double.
+    """
+    layout = view.layout.main
     found = heading(layout, view.kind, view.app)
     listed = contents.values(layout, view.kind)
     if len(listed) < 2:
@@ -125,13 +143,11 @@ def _fuller(view: View, named: str, language: str) -> str:
         listed = names[: len(names) >= LISTED] + contents.worded(layout, found)
     parts: list[str] = []
     for part in listed:
-        known = "  ".join([named, *parts])
-        has_room = len(parts) < PARTS and wide(f"{known}  {part}") <= ROOM
-        if has_room and not is_day(part) and not _repeats(part, known):
+        said = "  ".join([known, *parts])
+        has_room = len(parts) < most and wide(f"{said}  {part}") <= room
+        if has_room and not is_day(part) and not _repeats(part, said):
             parts.append(part)
-    if re.search(r": |：", named):
-        return texts["comma"].join([named, *parts])
-    return texts["named"].format(title=named, entries=texts["comma"].join(parts)) if parts else named
+    return parts
 
 
 def _of_app(app: str, title: str, language: str) -> str:

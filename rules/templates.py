@@ -51,7 +51,8 @@ def again(record: Record, app: str, title_: str, summary_: str) -> tuple[str, st
             continue
         if made := title(record, other):  # which may have the app before it and more of the screen behind it
             title_ = shortened(title_.replace(made, title(record, wanted) or made, 1), MAX_TITLE)
-        if summary_ == finished(summary(record, other), app, other):
+        made = finished(summary(record, other), app, other)
+        if made and summary_.startswith(made):  # a second sentence may follow
             summary_ = finished(summary(record, wanted), app, wanted) or summary_
     return title_, summary_
 

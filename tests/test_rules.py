@@ -324,7 +324,7 @@ BUBBLES = (
             "en",
             "other",
             "Settings: Dark theme, Language and Backup",
-            "Settings with Dark theme, Language and Backup.",
+            "Settings with Dark theme, Language and Backup. Also Every night.",
         ),
         (
             (
