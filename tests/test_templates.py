@@ -105,3 +105,19 @@ def test_a_list_names_its_first_entries():
 )
 def test_amounts(value, currency, said):
     assert templates.money({"value": value, "currency": currency}) == said
+
+
+def test_a_stored_title_and_summary_with_the_app_and_more_of_the_screen_change_their_language():
+    found = record("SettingsPage", name="Display", entries=[{"name": "Theme"}, {"name": "Font"}])
+    made = templates.summary(found, "en")
+
+    templates.speak("zh")
+    try:
+        title, summary = templates.again(
+            found, "", f"Harbour – {templates.title(found, 'en')}", f"{made}. Also Size and Colour."
+        )
+    finally:
+        templates.speak("")
+
+    assert title == "Harbour – 设置：Display、Theme和Font"
+    assert summary == "设置“Display”：Theme和Font。"
