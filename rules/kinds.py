@@ -168,16 +168,18 @@ def _caption_lines(layout: Layout) -> list[Line]:
 
 # ----------------------------------------------------------------------------------------------------- layout
 
+# Alternatives of an expression, by the names in `rules/words/signs.toml`.
+_ANY = {
+    f"{part} {name}": "|".join(words.split())
+    for part, lists in wordlists.table("signs").items()
+    for name, words in lists.items()
+}
 AGO = (
-    r"now|just now|today|yesterday|\d{1,3} ?(?:s|m|min|mins|h|hr|hrs|d|w|y|mo)\.?(?: ago)?"
-    r"|\d{1,3} (?:minute|hour|day|week|month|year)s? ago|\d{1,2} (?:minutes?|hours?)(?= ?$)"
-    r"|jetzt|gestern|vor \d{1,3} \w{1,8}\.?"
-    r"|刚刚|剛剛|现在|現在|昨天|前天|今天|\d{1,3} ?(?:秒|分钟|分鐘|小时|小時|天|周|个月)前"
+    rf"{_ANY['ago days']}|just now|\d{{1,3}} ?(?:{_ANY['ago short']})\.?(?: ago)?"
+    rf"|\d{{1,3}} (?:{_ANY['ago long']})s? ago|\d{{1,2}} (?:minutes?|hours?)(?= ?$)"
+    rf"|vor \d{{1,3}} \w{{1,8}}\.?|\d{{1,3}} ?(?:{_ANY['ago chinese']})前"
 )
-_DAY = (
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|wed|thu|fri|sat|sun)\.?"
-    r"|(?:周|星期|週)[一二三四五六日天]"
-)
+_DAY = rf"{_ANY['weekdays long']}|(?:{_ANY['weekdays short']})\.?|(?:周|星期|週)[一二三四五六日天]"
 WHEN_RIGHT = re.compile(
     rf"\W{{0,3}}(?:{AGO}|{_DAY}|{CLOCK}(?: ?[ap]m)?|\d{{1,2}}[-/.月]\d{{1,2}}日?"
     rf"|{MONTH}\.? \d{{1,2}}(?:, \d{{4}})?|\d{{1,2}} {MONTH}\.?|\d{{4}}-\d{{2}}-\d{{2}})\W{{0,4}}",
@@ -194,31 +196,19 @@ MONEY = re.compile(rf"{SIGN} ?\d|\d ?(?:€|£|元)")
 HANDLE = re.compile(r"(?:^|[\s(])@\w[\w.]{1,40}")
 HASHTAG = re.compile(r"(?:^|\s)[#＃][^\W\d_]\w")
 _COUNTED = re.compile(
-    r"(?:^|[^\w.])\d[\d.,]{0,11} ?[km]? (?:likes?|comments?|reposts?|retweets?|boosts?|quotes"
-    r"|favou?rites|upvotes?|replies|shares)\b|\d ?万?\+? ?(?:点赞|赞|条?评论|转发|获赞|收藏)"
-    r"|(?:点赞|赞|评论|转发|收藏) ?\(?\d",
+    rf"(?:^|[^\w.])\d[\d.,]{{0,11}} ?[km]? (?:{_ANY['counted post']})\b"
+    rf"|\d ?万?\+? ?(?:{_ANY['counted post_chinese']})|(?:{_ANY['counted post_before']}) ?\(?\d",
     re.IGNORECASE,
 )
 _VIEWED = re.compile(
-    r"\d[\d.,]{0,11} ?[kmb]? (?:views|subscribers)\b|\d ?万? ?(?:播放|弹幕|次观看|观看|粉丝)", re.IGNORECASE
+    rf"\d[\d.,]{{0,11}} ?[kmb]? (?:{_ANY['counted video']})\b|\d ?万? ?(?:{_ANY['counted video_chinese']})",
+    re.IGNORECASE,
 )
 _ENDS_IN_CLOCK = re.compile(rf"{CLOCK}(?: ?[ap]m)?\W{{0,6}}$", re.IGNORECASE)
 _SENTENCE_ENDS = frozenset(".?!。？！…")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # Other lists with times at the right.
-_ALSO_DATED = (
-    "mail",
-    "notices",
-    "tasks",
-    "calendar",
-    "files",
-    "music",
-    "video",
-    "article",
-    "contacts",
-    "note",
-    "weather",
-)
+_ALSO_DATED = wordlists.words("mail notices tasks calendar files music video article contacts note weather")
 _LENGTH = re.compile(r"\d{1,2}:\d\d ?/ ?\d{1,2}:\d\d")
 _ADDRESS = re.compile(
     r"\W{0,6}(?:https?://\S{3,}|(?:[\w-]{1,63}\.){1,6}(?:com|org|net|io|dev|cn|de|uk|edu|gov|fr|jp|app|co)(?:[/?]\S*)?)"
@@ -228,7 +218,8 @@ _ADDRESS = re.compile(
 _VOTED = re.compile(r"(?:u|r)/\w{3,}|\d{1,9} ?[·•] ?\d{1,9}[hdmw]\b")
 BY = "|".join(wordlists.table("writings")["byline"]["words"].split())  # alternatives of an expression
 _BYLINE = re.compile(
-    rf"(?:{BY}) [A-Z][\w.'-]{{1,30}} [A-Z][\w.'-]{{1,30}}|(?:来源|作者|编辑|文)[:：/]|·\s?\d{{1,2}} min"
+    rf"(?:{BY}) [A-Z][\w.'-]{{1,30}} [A-Z][\w.'-]{{1,30}}|(?:{_ANY['byline chinese']})[:：/]"
+    r"|·\s?\d{1,2} min"
 )
 _CODE_LINE = re.compile(
     r"[{};]\s{0,4}$|^\s{0,12}(?:def|class|import|return|if|for|const|let|var|func|\$) |\w\(.{0,60}\)[:;]?$"
