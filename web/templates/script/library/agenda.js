@@ -151,7 +151,7 @@ export function comingUp(place) {
         h(
           "section.coming",
           { "aria-labelledby": "coming" },
-          h("div.coming-head", h("h2", { id: "coming", text: t("agenda.coming") }),
+          h("div.coming-head", h("h2.visually-hidden", { id: "coming", text: t("agenda.coming") }),
             h("span.row", h("a", { href: "#/threads", text: t("threads.title") }), h("a", { href: "#/agenda", text: t("agenda.all") }))),
           h(
             "ul.list.coming-list",
@@ -172,9 +172,8 @@ function nearCard(item, now) {
   const next = isJoined(item) && item.thread?.times.find(({ at }) => at >= item.starts_at);
   const day = formatDay(item.starts_at.slice(0, 10), now, "short");
   const when = next ? `${day}, ${timeText(next)}` : [whenOf(item, now), kindOf(item)].filter(Boolean).join(" · ");
-  const node = h("a.coming-card", { href: `#/photo/${item.photo_id}` });
-  veilable(node, veilableOf(item), () => fill(node, leaf(item.starts_at), h("span.grow", h("strong", titleOf(item)),
-    h("span.muted", when))));
+  const node = h("a.strip-item.coming-card", { href: `#/photo/${item.photo_id}` });
+  veilable(node, veilableOf(item), () => fill(node, h("strong", titleOf(item)), h("span.muted", when)));
   return node;
 }
 
