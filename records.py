@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import msgspec
 from flask import Blueprint
@@ -50,6 +50,16 @@ SECRET = {
     "MoneyTransfer": frozenset({"iban"}),
 }
 MOST_WORDS = 16  # of a query for records
+# Orders of a list: by day, amount (as a bare number), or who it is with. What has none of it comes last.
+Sort = Literal["latest", "earliest", "highest", "lowest", "a_to_z", "z_to_a"]
+_ORDERS: dict[Sort, str] = {
+    "latest": "day DESC, id DESC",
+    "earliest": "day, id",
+    "highest": "amount IS NULL, CAST(amount AS REAL) DESC, id DESC",
+    "lowest": "amount IS NULL, CAST(amount AS REAL), id",
+    "a_to_z": "party = '', party, id",
+    "z_to_a": "party = '', party DESC, id DESC",
+}
 
 _RECORDS = msgspec.json.Decoder(list[Record])
 _RECORD = msgspec.json.Decoder(Record)
@@ -260,29 +270,24 @@ def reworded(photo_ids: Iterable[int]) -> list[tuple[str, str]]:
 
 
 def listed(
-    wanted: Wanted, number: int, size: int, *, guarded: bool = False, soonest: bool = False
+    wanted: Wanted, number: int, size: int, *, guarded: bool = False, sort: Sort = "latest"
 ) -> tuple[int, list[Listed], list[Sum]]:
-    """How many records are wanted, one page of them, the latest day first (or the `soonest`), and the sums of
-    all of them by currency, the one with the most records first. Raises `BadInput` for an unknown type.
+    """How many records are wanted, one page of them, and the sums of all of them by currency, the one with
+    the most records first. Raises `BadInput` for an unknown type.
     """
     _check(wanted)
     among, values = _among(wanted, guarded=guarded)
     sums, total = _sums(among, values)
-    order = "day, id" if soonest else "day DESC, id DESC"
-    page = f"{among} ORDER BY {order} LIMIT ? OFFSET ?"
-    return total, _read(page, (*values, size, (number - 1) * size), guarded=guarded), sums
+    page = f"{_sorted(among, sort)} LIMIT ? OFFSET ?"
+    ids = [row[0] for row in db.execute_sql(page, (*values, size, (number - 1) * size)).fetchall()]
+    return total, of(ids, guarded=guarded), sums
 
 
-def following(wanted: Wanted, size: int, after: Listed | None) -> list[Listed]:
-    """The next wanted records after one of them, in the order of `listed`; the first ones for None. Unlike
-    its pages, these stay cheap however many came before. Raises `BadInput` for an unknown type.
-    """
+def ids(wanted: Wanted, sort: Sort = "latest") -> list[int]:
+    """The ids of all wanted records. Raises `BadInput` for an unknown type."""
     _check(wanted)
     among, values = _among(wanted, guarded=False)
-    if after is not None:
-        among = f"{among} AND (day, id) < (?, ?)" if among else "WHERE (day, id) < (?, ?)"
-        values = [*values, after.day, after.id]
-    return _read(f"{among} ORDER BY day DESC, id DESC LIMIT ?", (*values, size), guarded=False)
+    return [row[0] for row in db.execute_sql(_sorted(among, sort), tuple(values)).fetchall()]
 
 
 def counted(wanted: Wanted, *, guarded: bool = False) -> dict[str, int]:
@@ -302,9 +307,12 @@ def _check(wanted: Wanted) -> None:
             raise BadInput(f"type: {name[:40]!r} is unknown; the types are {', '.join(TYPES)}")
 
 
-def _read(chosen: str, values: tuple[Any, ...], *, guarded: bool) -> list[Listed]:
-    """The records that the end of a statement chooses, in its order."""
-    ids = [row[0] for row in db.execute_sql(f"SELECT id FROM records {chosen}", values).fetchall()]  # noqa: S608
+def _sorted(among: str, sort: Sort) -> str:
+    return f"SELECT id FROM records {among} ORDER BY {_ORDERS[sort]}"  # noqa: S608
+
+
+def of(ids: Sequence[int], *, guarded: bool = False) -> list[Listed]:
+    """The records with these ids, in this order, without those that are gone."""
     rows = db.execute_sql(
         """SELECT records.id, records.photo_id, day, cleared, sensitive, shown.visible_text,
             json_extract(shown.records, '$[' || place || ']')
@@ -480,7 +488,17 @@ class Filter(msgspec.Struct):
         return Wanted(self.type, since, until, self.seller, self.q)
 
 
-class ListQuery(Filter):
+class SortedFilter(Filter):
+    sort: Annotated[
+        Sort,
+        msgspec.Meta(
+            description="by day, by amount (as a bare number, whatever its currency), or by who it is with;"
+            " what has none of it comes last"
+        ),
+    ] = "latest"
+
+
+class ListQuery(SortedFilter):
     page: inputs.Page = 1
     page_size: inputs.PageSize = 20
 
@@ -488,10 +506,10 @@ class ListQuery(Filter):
 @routes.get("")
 @inputs.operation()
 def index(query: ListQuery) -> shapes.RecordPage:
-    """List records, the latest day first. Days are those of the record, or the one on which the picture was
-    taken where it has none; `since` and `until` are included.
+    """List records, the latest day first unless `sort` says otherwise. Days are those of the record, or the
+    one on which the picture was taken where it has none; `since` and `until` are included.
     """
-    total, found, sums = listed(query.wanted(), query.page, query.page_size)
+    total, found, sums = listed(query.wanted(), query.page, query.page_size, sort=query.sort)
     return {
         "total": total,
         "page": query.page,

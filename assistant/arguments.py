@@ -6,11 +6,12 @@ import functools
 import re
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 from msgspec import Meta
 
+import records
 from clock import start_of_local
 from engines import reading
 from engines.findings import CATEGORIES, INTENTS
@@ -23,6 +24,7 @@ T = TypeVar("T")
 
 MOST_FOUND = 20
 MOST_PAGES = 9_999
+SORTS = get_args(records.Sort)
 FOUND = 8  # screenshots, unless the model sets a limit
 
 DAY = timedelta(days=1)
@@ -114,6 +116,7 @@ class ListRecords(msgspec.Struct):
     ] = ""
     since: Annotated[str, about("First local day, like 2026-11-21")] = ""
     until: LastDay = ""
+    sort: Annotated[str, about("Another order: by day, by amount, or by who it is with", SORTS)] = ""
     limit: Limit = FOUND
     page: Page = 1
 

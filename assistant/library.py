@@ -7,7 +7,7 @@ only that there is one.
 
 from collections.abc import Callable, Container
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -22,6 +22,7 @@ import threads
 from assistant.arguments import (
     DAY,
     MOST_FOUND,
+    SORTS,
     Agenda,
     GetScreenshot,
     ListRecords,
@@ -208,6 +209,7 @@ class Library:
             since = now.date()
         elif arguments.period:
             since, until = span(arguments.period, now.date())
+        sort = cast("records.Sort | None", one_of("sort", arguments.sort, SORTS))
         types = {name.casefold(): name for name in TYPES}
         wanted = records.Wanted(
             [types.get(arguments.type.casefold(), arguments.type)] if arguments.type else [],
@@ -221,14 +223,13 @@ class Library:
                 arguments.page,
                 max(1, min(MOST_FOUND, arguments.limit)),
                 guarded=self._gated,
-                soonest=is_ahead,
+                sort=sort or ("earliest" if is_ahead else "latest"),
             )
             if is_ahead:
                 present = now.isoformat(timespec="minutes")
-                found = sorted(
-                    (one for one in found if not records.is_over(one.record, present)),
-                    key=lambda one: records.day_of(one.record) or one.day,
-                )
+                found = [one for one in found if not records.is_over(one.record, present)]
+                if not sort:
+                    found.sort(key=lambda one: records.day_of(one.record) or one.day)
             lines = [records.fact(one.record) for one in found]
         results = [
             {

@@ -1,7 +1,7 @@
 """Records as files for other programs: `/api/records.csv` for spreadsheets, and `/api/records.jsonld`.
 
-Both have all records that a filter finds, and are made while they are sent, in batches with a database scope
-of their own, so that a client that reads slowly holds neither memory nor the database.
+Both have all records that a filter finds at the beginning, and are made while they are sent, in batches with
+a database scope of their own, so that a client that reads slowly holds neither memory nor the database.
 """
 
 import csv
@@ -19,7 +19,7 @@ import records
 from clock import utc_now
 from engines.records import TYPES, Record
 from outlets import linked
-from records import Filter, Listed, Wanted
+from records import Filter, Listed, SortedFilter
 from settings import NAME
 from web import inputs
 
@@ -30,7 +30,7 @@ FIRST_BATCH, BATCH = 50, 500  # records: the first one is soon there
 _FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
-def rows(wanted: Wanted, types: list[str]) -> Iterator[list[str]]:
+def rows(ids: list[int], types: list[str]) -> Iterator[list[str]]:
     """The heading and the records as rows: type, day, a column for each field, and the ids."""
     forms = {name: form for kind in types for name, form in TYPES[kind].fields.items()}
     amounts = {name for name, form in forms.items() if form.kind == "amount"}
@@ -38,7 +38,7 @@ def rows(wanted: Wanted, types: list[str]) -> Iterator[list[str]]:
     for name in forms:
         heading += [name, f"{name}Currency"] if name in amounts else [name]
     yield [*heading, "doubtful", "record_id", "photo_id"]
-    for found in _every(wanted):
+    for found in _every(ids):
         cells = [found.record.type, found.day]
         for name in forms:
             if name in amounts:
@@ -50,33 +50,31 @@ def rows(wanted: Wanted, types: list[str]) -> Iterator[list[str]]:
         yield [*cells, doubtful, str(found.id), str(found.photo_id)]
 
 
-def as_csv(wanted: Wanted, types: list[str]) -> Iterator[str]:
+def as_csv(ids: list[int], types: list[str]) -> Iterator[str]:
     """The table as CSV (RFC 4180), with the mark by which spreadsheets know UTF-8."""
     yield "\ufeff"
-    for row in rows(wanted, types):
+    for row in rows(ids, types):
         line = io.StringIO()
         csv.writer(line).writerow(row)
         yield line.getvalue()
 
 
-def as_jsonld(wanted: Wanted) -> Iterator[str]:
+def as_jsonld(ids: list[int]) -> Iterator[str]:
     """The records as one JSON-LD document."""
     yield f'{{"@context":{msgspec.json.encode(linked.CONTEXT).decode()},"@graph":['
-    for at, found in enumerate(_every(wanted)):
+    for at, found in enumerate(_every(ids)):
         node = msgspec.json.encode(linked.node(found.record, found.id, found.photo_id)).decode()
         yield f"{',' if at else ''}\n{node}"
     yield "\n]}\n"
 
 
-def _every(wanted: Wanted) -> Iterator[Listed]:
-    last, size = None, FIRST_BATCH
-    while True:
+def _every(ids: list[int]) -> Iterator[Listed]:
+    first, size = 0, FIRST_BATCH
+    while first < len(ids):
         with database.scope():
-            batch = records.following(wanted, size, last)
+            batch = records.of(ids[first : first + size])
         yield from batch
-        if len(batch) < size:
-            return
-        last, size = batch[-1], BATCH
+        first, size = first + size, BATCH
 
 
 def _cell(record: Record, name: str) -> str:
@@ -96,15 +94,15 @@ routes = Blueprint("tabular", __name__, url_prefix="/api")
 @routes.get("/records.csv")
 @inputs.without_scope
 @inputs.operation()
-def show_csv(query: Filter) -> Annotated[flask.Response, inputs.Media((CSV,))]:
-    """Get records as a table for spreadsheets, with the filters of `/api/records`. It has a column for each
-    field, and an amount's currency in a column of its own. A text that a spreadsheet would compute has an
-    apostrophe in front.
+def show_csv(query: SortedFilter) -> Annotated[flask.Response, inputs.Media((CSV,))]:
+    """Get records as a table for spreadsheets, with the filters and orders of `/api/records`. It has a column for
+    each field, and an amount's currency in a column of its own. A text that a spreadsheet would compute has
+    an apostrophe in front.
     """
     wanted = query.wanted()
     with database.scope():
-        types = list(records.counted(wanted))
-    return _file(lambda: as_csv(wanted, types), f"{CSV}; charset=utf-8", "csv")
+        ids, types = records.ids(wanted, query.sort), list(records.counted(wanted))
+    return _file(lambda: as_csv(ids, types), f"{CSV}; charset=utf-8", "csv")
 
 
 @routes.get("/records.jsonld")
@@ -114,10 +112,9 @@ def show_jsonld(query: Filter) -> Annotated[flask.Response, inputs.Media((linked
     """Get records as JSON-LD in schema.org's vocabulary, with the filters of `/api/records`. What that has no
     word for is named below `urn:snaplore:`.
     """
-    wanted = query.wanted()
     with database.scope():
-        records.following(wanted, 1, None)
-    return _file(lambda: as_jsonld(wanted), linked.MEDIA_TYPE, "jsonld")
+        ids = records.ids(query.wanted())
+    return _file(lambda: as_jsonld(ids), linked.MEDIA_TYPE, "jsonld")
 
 
 def _file(make: Callable[[], Iterator[str]], media_type: str, ending: str) -> flask.Response:

@@ -164,7 +164,7 @@ def _fits(question: Question, value: str, *, is_field: bool) -> bool:
     short and have digits: a heading is no label.
     """
     if question.wish in ("when", "number", "long") or (question.wish and not is_field):
-        return questions.answers(question, value)
+        return questions.answers(question, value) > 0
     if question.wish or questions.wants_entries(question):
         return is_field
     return is_field or (len(value) <= MAX_LABEL and any(map(str.isdigit, value)))

@@ -184,6 +184,7 @@ def agenda(service: Service, since: str, until: str, reveal: bool, as_json: bool
 @click.option("--since", default="", help="The first day, like 2026-11-01.")
 @click.option("--until", default="", help="The last day.")
 @click.option("--seller", default="", help="Who it is from: a shop, a carrier, a bank.")
+@click.option("--sort", default="", help="latest (default), earliest, highest, lowest, a_to_z or z_to_a.")
 @click.option("--limit", type=Number(1, 100), default=20, show_default=True, help="The most rows.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all of them as a table for spreadsheets.")
 @with_reveal
@@ -194,6 +195,7 @@ def records(
     since: str,
     until: str,
     seller: str,
+    sort: str,
     limit: int,
     as_csv: bool,
     reveal: bool,
@@ -203,7 +205,7 @@ def records(
 
     --csv has every field, also what is sensitive.
     """
-    wanted: dict[str, Any] = {"type": types, "since": since, "until": until, "seller": seller}
+    wanted: dict[str, Any] = {"type": types, "since": since, "until": until, "seller": seller, "sort": sort}
     if as_csv:
         table = service.table("/api/records.csv", **wanted)
         if sys.stdout.isatty():

@@ -197,8 +197,8 @@ def test_records_are_listed_with_their_sums_and_what_is_sensitive_stays_covered(
 def test_records_are_a_table_as_the_service_sends_it_and_harmless_in_a_terminal(server, run):
     sent = "\ufefftype,seller\r\nReceipt,Caf\u00e9\x1b]0;owned\x07\r\n".encode()
     server.answer("/api/records.csv", sent)
-    assert run("records", "--csv", "--since", "2026-11-01").stdout_bytes == sent
-    assert server.requests[0][1] == "/api/records.csv?since=2026-11-01"
+    assert run("records", "--csv", "--since", "2026-11-01", "--sort", "highest").stdout_bytes == sent
+    assert server.requests[0][1] == "/api/records.csv?since=2026-11-01&sort=highest"
     assert texts.as_table(sent) == "type,seller\nReceipt,Café ]0;owned "
 
 

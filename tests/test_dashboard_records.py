@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from datetime import timedelta
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -160,6 +161,27 @@ def test_a_table_is_sorted_by_its_headings(dashboard):
     page.keyboard.press("Enter")
     expect(page.get_by_role("columnheader", name="Total")).to_have_attribute("aria-sort", "ascending")
     assert sellers(page)[0] == "North Market"
+
+
+def test_a_table_of_more_than_are_listed_is_sorted_by_the_service(dashboard):
+    page = dashboard.open("#/settings")
+    asked = []
+
+    def answer(route):
+        query = parse_qs(urlsplit(route.request.url).query)
+        asked.append(query["sort"][0])
+        found = route.fetch().json()
+        route.fulfill(json=found | {"total": 5_000})
+
+    page.route("**/api/records?*", answer)
+    page.evaluate("location.hash = '#/records/receipts'")
+    expect(page.get_by_text("The latest 4 are listed here.")).to_be_visible()
+    page.get_by_role("button", name="Total").click()
+    expect(page.get_by_text("The first 4 in this order are listed here.")).to_be_visible()
+    assert set(asked) == {"latest", "highest"}
+    expect(page.get_by_role("button", name="Total")).to_be_focused()
+    page.get_by_role("button", name="Paid with").click()
+    expect(page.get_by_text("The latest 4 are listed here.")).to_be_visible()
 
 
 def test_cards_are_sorted_by_a_choice(dashboard):

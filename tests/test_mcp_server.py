@@ -216,6 +216,12 @@ def test_records_come_with_their_sums_and_links(agent, client, stored):
     assert found["sums"] == [{"currency": "EUR", "value": "23.80", "count": 1}]
     (record,) = found["results"]
     assert (record["id"], record["url"]) == (photo_id, f"http://localhost/#/photo/{photo_id}")
+    lower = {"name": "total", "value": {"value": "9.00", "currency": "EUR"}}
+    said.append({"type": "Receipt", "fields": [said[0]["fields"][0], lower]})
+    client.patch(f"/api/photos/{photo_id}", json={"records": said})
+    for sort, titles in (("highest", ["€23.80", "€9.00"]), ("lowest", ["€9.00", "€23.80"])):
+        listed = agent.read("list_records", sort=sort)["results"]
+        assert [one["title"].split(" · ")[0] for one in listed] == titles
     assert unframed(record["text"], found["notice"]).startswith("seller: Green Market\n")
 
 
@@ -453,6 +459,7 @@ MISTAKES = [
     ("recent_notes", {"limit": 21}, "limit: must be between 1 and 20"),
     ("agenda", {"since": "soon"}, "since: must be a day"),
     ("list_records", {"since": "soon"}, "since: must be a day"),
+    ("list_records", {"sort": "cheapest"}, "sort: must be one of latest, earliest, highest"),
 ]
 
 

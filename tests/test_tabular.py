@@ -261,21 +261,52 @@ def test_a_large_table_is_sent_in_parts_and_begins_at_once(client, library, monk
     for number, day in enumerate(days):
         put(library, receipt(f"Shop {number}", day=day))
     batches = []
-    following = records.following
+    of = records.of
 
-    def counted(*given):
-        batches.append(given[1])
-        return following(*given)
+    def counted(ids):
+        batches.append(len(ids))
+        return of(ids)
 
-    monkeypatch.setattr(records, "following", counted)
-    sent = tabular.as_csv(records.Wanted(), ["Receipt"])
+    monkeypatch.setattr(records, "of", counted)
+    with database.scope():
+        sent = tabular.as_csv(records.ids(records.Wanted()), ["Receipt"])
     assert [next(sent) for _ in range(3)][2].startswith("Receipt,2026-11-04,Shop 11")
     assert batches == [2]
     assert len(list(sent)) == 11
-    assert batches == [2, 3, 3, 3, 3]
+    assert batches == [2, 3, 3, 3, 1]
     assert [row["seller"] for row in table(client)] == [f"Shop {number}" for number in range(11, -1, -1)]
     linked_data = client.get("/api/records.jsonld").json["@graph"]
     assert len({node["@id"] for node in linked_data}) == 12
+
+
+@pytest.mark.parametrize(
+    ("sort", "sellers"),
+    [
+        ("latest", ["Dune", "Cove", "Bay", "Acre", "Elm"]),
+        ("earliest", ["Elm", "Acre", "Bay", "Cove", "Dune"]),
+        ("highest", ["Bay", "Dune", "Cove", "Acre", "Elm"]),
+        ("lowest", ["Acre", "Cove", "Dune", "Bay", "Elm"]),
+        ("a_to_z", ["Acre", "Bay", "Cove", "Dune", "Elm"]),
+        ("z_to_a", ["Elm", "Dune", "Cove", "Bay", "Acre"]),
+    ],
+)
+def test_records_are_listed_and_exported_in_an_order_whose_pages_fit_together(client, library, sort, sellers):
+    put(library, Record("Subscription", [Field("provider", "Elm"), Field("renewalDate", "2026-10-01")]))
+    for seller, value in (("Acre", "-7.5"), ("Bay", "100"), ("Cove", "20.00"), ("Dune", "20")):
+        put(library, receipt(seller, value))
+
+    def page(number, size):
+        found = client.get(f"/api/records?sort={sort}&page={number}&page_size={size}").json["records"]
+        return [one["fields"][0]["value"] for one in found]
+
+    assert page(1, 20) == sellers
+    assert [*page(1, 2), *page(2, 2), *page(3, 2)] == sellers
+    assert [row["seller"] or row["provider"] for row in table(client, f"sort={sort}")] == sellers
+
+
+def test_an_unknown_order_is_refused(client):
+    assert client.get("/api/records?sort=day").status_code == 400
+    assert client.get("/api/records.csv?sort=day").status_code == 400
 
 
 @pytest.mark.parametrize(

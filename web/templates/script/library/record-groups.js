@@ -8,7 +8,7 @@ import { t } from "../base/texts.js";
  *
  * @typedef {{ text: string, by: string | number, under?: string, number?: boolean }} Cell
  * @typedef {(record: ListedRecord, now: Date) => Cell} Read
- * @typedef {{ name: string, read: Read, main?: boolean, number?: boolean, isTime?: boolean }} Column
+ * @typedef {{ name: string, read: Read, main?: boolean, number?: boolean, isTime?: boolean, isParty?: boolean }} Column
  * @typedef {{ name: string, glyph: import("../base/dom.js").Glyph, types: string[], columns: Column[] }} RecordGroup
  */
 
@@ -83,28 +83,28 @@ const place = (record) => plain([recordTextOf(record, "gate", "platform"), recor
 export const RECORD_GROUPS = [
   {
     name: "receipts", glyph: "receipt", types: ["Receipt"],
-    columns: [{ name: "day", read: ownDay, isTime: true }, { name: "seller", read: words("seller"), main: true }, { name: "items", read: items },
+    columns: [{ name: "day", read: ownDay, isTime: true }, { name: "seller", read: words("seller"), main: true, isParty: true }, { name: "items", read: items },
       { name: "method", read: words("paymentMethod") }, { name: "total", read: amount("total"), number: true }],
   },
   {
     name: "bills", glyph: "note", types: ["Invoice"],
-    columns: [{ name: "due", read: day("paymentDueDate"), isTime: true }, { name: "provider", read: words("provider"), main: true },
+    columns: [{ name: "due", read: day("paymentDueDate"), isTime: true }, { name: "provider", read: words("provider"), main: true, isParty: true },
       { name: "account", read: words("accountId") }, { name: "number", read: words("confirmationNumber") },
       { name: "total", read: amount("totalPaymentDue"), number: true }],
   },
   {
     name: "payments", glyph: "money", types: ["MoneyTransfer"],
-    columns: [{ name: "day", read: ownDay, isTime: true }, { name: "with", read: words("beneficiary", "sender"), main: true },
+    columns: [{ name: "day", read: ownDay, isTime: true }, { name: "with", read: words("beneficiary", "sender"), main: true, isParty: true },
       { name: "reference", read: words("reference") }, { name: "amount", read: amount("amount"), number: true }],
   },
   {
     name: "subscriptions", glyph: "refresh", types: ["Subscription"],
-    columns: [{ name: "provider", read: words("provider"), main: true }, { name: "period", read: words("billingPeriod") },
+    columns: [{ name: "provider", read: words("provider"), main: true, isParty: true }, { name: "period", read: words("billingPeriod") },
       { name: "renewal", read: day("renewalDate"), isTime: true }, { name: "price", read: amount("price"), number: true }],
   },
   {
     name: "parcels", glyph: "parcel", types: ["ParcelDelivery"],
-    columns: [{ name: "arrival", read: day("expectedArrival"), isTime: true }, { name: "from", read: words("seller", "carrier"), main: true },
+    columns: [{ name: "arrival", read: day("expectedArrival"), isTime: true }, { name: "from", read: words("seller", "carrier"), main: true, isParty: true },
       { name: "state", read: words("status") }, { name: "tracking", read: words("trackingNumber", "orderNumber") },
       { name: "code", read: words("pickupCode") }],
   },
@@ -124,6 +124,17 @@ export const RECORD_GROUPS = [
       { name: "email", read: words("email") }, { name: "address", read: words("address") }],
   },
 ];
+
+/**
+ * The order of `/api/records` for a column, where the service knows it: by day, by amount or by who it is with.
+ *
+ * @param {Column | undefined} column
+ * @param {boolean} down
+ */
+export const orderOf = (column, down) => {
+  const orders = column?.isTime ? ["earliest", "latest"] : column?.number ? ["lowest", "highest"] : column?.isParty && ["a_to_z", "z_to_a"];
+  return orders ? orders[Number(down)] : "latest";
+};
 
 /** @param {RecordGroup} group */
 export const groupName = ({ name }) => t(`tables.${name}`);

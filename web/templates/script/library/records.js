@@ -15,7 +15,7 @@ import { NARROW } from "../viewer/frame.js";
 import { recordCards } from "../viewer/records.js";
 import { isVeiled, reasonOf, veilable } from "../viewer/veil.js";
 import { openPhoto } from "../viewer/viewer.js";
-import { groupName, RECORD_GROUPS } from "./record-groups.js";
+import { groupName, orderOf, RECORD_GROUPS } from "./record-groups.js";
 
 const PAGE = 100; // records of a request, and rows that are drawn at once
 const MOST_LISTED = 1000;
@@ -25,7 +25,7 @@ const TIMES = ["month", "lastMonth", "year", "lastYear", "range"];
  * @typedef {import("./record-groups.js").RecordGroup} RecordGroup
  * @typedef {import("./record-groups.js").Cell} Cell
  * @typedef {{ time: string, from: string, to: string }} Period
- * @typedef {{ total: number, records: ListedRecord[], sums: RecordSum[], groups: Map<string, number> }} Fetched
+ * @typedef {{ total: number, records: ListedRecord[], sums: RecordSum[], groups: Map<string, number>, sort: string }} Fetched
  * @typedef {{ record: ListedRecord, cells: Cell[] }} Row
  */
 
@@ -67,26 +67,28 @@ function daysOf({ time, from, to }, now) {
 /**
  * @param {RecordGroup} group
  * @param {Period} period
+ * @param {string} [sort]
  */
-function queryOf({ types }, period) {
+function queryOf({ types }, period, sort = "latest") {
   const { since, until } = daysOf(period, new Date());
-  return new URLSearchParams([...types.map((type) => ["type", type]), ["since", since], ["until", until]]);
+  return new URLSearchParams([...types.map((type) => ["type", type]), ["since", since], ["until", until], ["sort", sort]]);
 }
 
 /**
  * @param {RecordGroup} group
  * @param {Period} period
+ * @param {string} sort
  * @param {AbortSignal} signal
  * @returns {Promise<Fetched>}
  */
-async function fetchRecords(group, period, signal) {
-  const query = queryOf(group, period);
+async function fetchRecords(group, period, sort, signal) {
+  const query = queryOf(group, period, sort);
   /** @type {(page: number) => Promise<RecordPage>} */
   const page = (number) => api.get(`/api/records?${query}&page_size=${PAGE}&page=${number}`, null, { signal });
   const [first, groups] = await Promise.all([page(1), countGroups(signal)]);
   const more = Math.ceil(Math.min(first.total, MOST_LISTED) / PAGE) - 1;
   const others = await Promise.all(Array.from({ length: Math.max(0, more) }, (_, at) => page(at + 2)));
-  return { total: first.total, records: [first, ...others].flatMap(({ records }) => records), sums: first.sums, groups };
+  return { total: first.total, records: [first, ...others].flatMap(({ records }) => records), sums: first.sums, groups, sort };
 }
 
 // ------------------------------------------------------------------------------------------------------------------ above the library
@@ -172,7 +174,7 @@ class RecordTable {
         this.isOpen = false;
         this.#sortByTime();
       }
-      return fetchRecords(this.group, this.period, signal);
+      return fetchRecords(this.group, this.period, this.#order(), signal);
     };
     const waiting = this.#found ? h("div.stale", ...this.#body.childNodes) : skeleton(6, "block");
     this.#stop = load(this.#body, fetched, (found) => {
@@ -188,7 +190,7 @@ class RecordTable {
     const fetching = new AbortController();
     this.#stop = () => fetching.abort();
     try {
-      this.#found = await fetchRecords(this.group, this.period, fetching.signal);
+      this.#found = await fetchRecords(this.group, this.period, this.#order(), fetching.signal);
       this.#draw();
     } catch (error) {
       if (!fetching.signal.aborted) fail(error);
@@ -264,7 +266,7 @@ class RecordTable {
    */
   async #save(ending, anchor) {
     try {
-      const table = api.open(`/api/records.${ending}?${queryOf(this.group, this.period)}`);
+      const table = api.open(`/api/records.${ending}?${queryOf(this.group, this.period, this.#order())}`);
       const answer = await busy(/** @type {HTMLButtonElement} */ (anchor), table);
       saveFile(new File([await answer.blob()], `${this.group.name}.${ending}`, { type: answer.headers.get("Content-Type") ?? "" }));
     } catch (error) {
@@ -291,13 +293,19 @@ class RecordTable {
     this.#sorted = { column: this.group.columns.findIndex(({ isTime }) => isTime), down: true };
   }
 
+  #order() {
+    return orderOf(this.group.columns[this.#sorted.column], this.#sorted.down);
+  }
+
   /** @param {number} column */
-  #sortBy(column) {
+  async #sortBy(column) {
     const { by } = this.#rows()[0]?.cells[column] ?? {};
     const isSame = column === this.#sorted.column;
     const isHighestFirst = typeof by === "number" || this.group.columns[column]?.isTime === true;
     this.#sorted = { column, down: isSame ? !this.#sorted.down : isHighestFirst };
-    this.#draw();
+    // Others than those that are listed may come first.
+    if (this.#found && this.#found.total > this.#found.records.length && this.#found.sort !== this.#order()) await this.#refresh();
+    else this.#draw();
     /** @type {HTMLElement | null} */ (this.#body.querySelector(`[data-column="${column}"]`))?.focus();
   }
 
@@ -377,7 +385,7 @@ class RecordTable {
         !sums.length && h("li", h("span.muted", t(total === 1 ? "tables.ofOne" : "tables.of", { count: formatNumber(total) })))),
       NARROW.matches ? h("ul.list.records-cards", drawn.map((row) => this.#card(row))) : this.#table(drawn),
       more,
-      total > records.length && h("p.muted", t("tables.first", { count: formatNumber(records.length) })),
+      total > records.length && h("p.muted", t(found.sort === "latest" ? "tables.first" : "tables.firstSorted", { count: formatNumber(records.length) })),
     ];
   }
 
