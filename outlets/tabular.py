@@ -95,9 +95,9 @@ routes = Blueprint("tabular", __name__, url_prefix="/api")
 @inputs.without_scope
 @inputs.operation()
 def show_csv(query: SortedFilter) -> Annotated[flask.Response, inputs.Media((CSV,))]:
-    """Get records as a table for spreadsheets, with the filters and orders of `/api/records`. It has a column for
-    each field, and an amount's currency in a column of its own. A text that a spreadsheet would compute has
-    an apostrophe in front.
+    """Get records as a table for spreadsheets, with the filters and orders of `/api/records`. It has a column
+    for each field, and an amount's currency in a column of its own. A text that a spreadsheet would compute
+    has an apostrophe in front.
     """
     wanted = query.wanted()
     with database.scope():
