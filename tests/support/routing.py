@@ -9,8 +9,8 @@ COMPILED = ("_parts", "_trace", "_converters", "_build", "_build_unknown", "argu
 
 
 class CompiledOnce(werkzeug.routing.Rule):
-    """A rule that shares what Werkzeug compiled for an equal rule of an earlier application, which took most of
-    the time of making an application.
+    """A rule that shares what Werkzeug compiled for an equal rule of an earlier application, which took most
+    of the time of making one.
     """
 
     def compile(self) -> None:
