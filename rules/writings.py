@@ -35,7 +35,6 @@ from rules.view import Draft, View
 POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
 _MAYBE_SAID = ("conversations", "", "page", "article")  # with a field for a message, these are conversations
 MOST_LISTED = 40
-LEAST_SAID = 4  # letters of a message, Chinese ones counted double
 LONG = 3  # lines of a paragraph of an assistant's answer
 LARGER = 1.3  # times the usual height: a heading, however long
 MOST_DATED = 3  # times alone in their places that the articles of a list have
@@ -74,14 +73,13 @@ def conversation(view: View) -> Record | None:
     pane = view.pane
     draft = Draft(view, pane.shift)
     who, line = with_whom(pane)
-    said = _messages(pane.layout, who)
-    last = _last(pane.layout, said) if said else None
-    is_sure = last is not None and (line is None or _is_lowest(last, pane.layout))
-    # What is at the top of a wide window without a list at its left names the app as often as somebody.
-    if line is not None and not (is_sure and pane is view and pane.layout.width > pane.layout.height):
+    if line is not None:
         draft.add("participant", [{"name": who}], [line])
-    if last is not None and is_sure:
-        draft.add("lastMessage", first_sentence(plain(without_time(last.text)), QUOTED), last.lines)
+    said = _messages(pane.layout, who)
+    if said:
+        last = _last(pane.layout, said)
+        text = plain(without_time(last.text))
+        draft.add("lastMessage", first_sentence(text, QUOTED), last.lines)
     draft.name_app("app")
     return draft.record("Conversation")
 
@@ -425,17 +423,9 @@ def _last(layout: Layout, said: list[Block]) -> Block:
     return answer[0] if is_long and not any(_has_time(one, layout) for one in answer) else said[-1]
 
 
-def _is_lowest(said: Block, layout: Layout) -> bool:
-    """Whether a message is surely the last: it has its time, or nothing with words is below it."""
-    composer = layout.composer
-    below = (one for one in layout.body if composer is None or one.bottom < composer.top)
-    lowest = max((one.bottom for one in below if weight(one.text) >= LEAST_SAID), default=0)
-    return _has_time(said, layout) or lowest <= said.bottom + said.height
-
-
 def _is_said(text: str, who: str) -> bool:
     is_key = len(text) > CODED_LENGTH and " " not in text and text.isascii()
-    return text != who and is_title(text, LEAST_SAID) and not is_ago(text) and not is_key
+    return weight(text) >= 4 and text != who and is_title(text, 4) and not is_ago(text) and not is_key
 
 
 def _has_time(block: Block, layout: Layout, *, beside: bool = True) -> bool:

@@ -60,30 +60,6 @@ def test_messages_with_times_in_the_middle_are_a_conversation_with_a_number():
     assert found.get("lastMessage") == "Wait for me there please"
 
 
-def test_what_was_said_above_other_words_is_no_last_message_where_the_other_side_is_known():
-    (found,) = records(
-        *BAR,
-        (460, 130, "Maya Lindqvist", 48),
-        *((60, 500, "Have you left already?"), (560, 660, "I am on the train now")),
-        (60, 800, "Wait for me there please"),
-        *((60, 1200, "Photos"), (400, 1200, "Places and maps")),
-        (60, 2240, "Type a message"),
-    )
-    assert found.get("participant") == [{"name": "Maya Lindqvist"}]
-    assert found.get("lastMessage") is None
-
-
-def test_at_the_top_of_a_wide_window_without_a_list_is_nobody():
-    (found,) = records(
-        (60, 30, "Harbour talk", 24),
-        *((60, 200, "Have you left already?", 20), (800, 320, "I am on the train now", 20)),
-        *((60, 440, "Wait for me there please", 20), (60, 740, "Type a message", 20)),
-        size=(1200, 800),
-    )
-    assert found.get("participant") is None
-    assert found.get("lastMessage") == "Wait for me there please"
-
-
 def test_in_a_wide_window_what_is_beside_the_list_of_chats_is_the_conversation():
     chats = [
         row
