@@ -165,6 +165,7 @@ def _head_of_a_feed(layout: Layout) -> str:
         and text.isascii()
         and text.replace(" ", "").isalpha()
         and len(text.split()) <= 3
+        and all(word[0].isupper() for word in text.split())
         and not _is_common(text)
     )
     return text if is_name else ""
