@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
-from rules import contents, templates, wordlists, writings
+from rules import contents, sensitive, templates, wordlists, writings
 from rules.headings import Heading, first_sentence, heading, is_day, is_title
 from rules.layout import Layout, plain, wide
 from rules.lists import entries, is_headed, notices_of
@@ -133,7 +133,7 @@ def _fuller(view: View, named: str, language: str) -> str:
 
 def _parts(view: View, known: str, most: int, room: int) -> list[str]:
     """The values of a screen, or else its first entry and its largest texts, as far as `known` lacks them and
-    has room behind it, Chinese characters counted double.
+    has room behind it, Chinese characters counted double. A secret is none of them.
     """
     layout = view.layout.main
     found = heading(layout, view.kind, view.app)
@@ -145,7 +145,12 @@ def _parts(view: View, known: str, most: int, room: int) -> list[str]:
     for part in listed:
         said = "  ".join([known, *parts])
         has_room = len(parts) < most and wide(f"{said}  {part}") <= room
-        if has_room and not is_day(part) and not _repeats(part, said):
+        if (
+            has_room
+            and not is_day(part)
+            and not _repeats(part, said)
+            and not sensitive.kinds(f"{said} {part}")
+        ):
             parts.append(part)
     return parts
 
