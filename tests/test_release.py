@@ -58,7 +58,9 @@ def test_the_wheel_has_all_of_the_program_in_one_package(wheel):
         and path.parts[:2] != ("deploy", "catalogues")
         and not path.name.startswith(".")
         and not path.parts[0].startswith(".")
-        and (len(path.parts) > 1 or path.suffix == ".py" or path.name in ("snaplore", "crontab"))
+        and (
+            len(path.parts) > 1 or path.suffix == ".py" or path.name in ("access.toml", "crontab", "snaplore")
+        )
     }
     assert there == wanted
     assert modes[f"{APP}snaplore"] & 0o100
