@@ -93,7 +93,7 @@ def test_an_empty_library_leads_on_and_hinders_nobody(dashboard, axe, language, 
 def test_the_question_how_long_to_keep_things_is_asked_once(chromium, tmp_path):
     with Dashboard(chromium, tmp_path, None, dev_mode="false") as dashboard:
         page = dashboard.open("#/")
-        expect(page.get_by_role("heading", name="How long should Snaplore keep")).to_be_visible()
+        expect(page.get_by_role("heading", name="How long to keep screenshots?")).to_be_visible()
         expect(page.get_by_text("Now: 30 days")).to_be_visible()
         pick(page, "one.png")
         expect(page.locator(".first-steps")).to_have_count(0)
