@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -15,12 +16,13 @@ import sys
 import threading
 from pathlib import Path
 
+import psutil
 import pytest
 
 from settings import NAME, ROOT, VERSION
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS, FakeLLM
-from tests.support.service import HeldUpload, Service, eventually
+from tests.support.service import HeldUpload, Service, alive, eventually
 
 ALLOWED = "https://dashboard.example"
 
@@ -280,6 +282,20 @@ def test_an_upload_that_is_under_way_is_answered_before_the_service_ends(tmp_pat
         assert not any(service.data.glob("spool/*"))
         service.start()
         assert service.call("GET", "/api/photos/1/image").content == picture
+
+
+@pytest.mark.slow
+def test_a_worker_ends_at_once_however_often_it_is_told_to(tmp_path):
+    """Ctrl+C tells it twice: the terminal all processes, and then the arbiter its workers."""
+    with Service(tmp_path) as service:
+        for _ in range(8):  # the arbiter starts another each time
+            (worker,) = eventually(lambda: [one for one in service.workers if alive(one)], "it starts")
+            service.knock("GET", "/api/health")
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for _ in range(2_000):
+                    worker.send_signal(signal.SIGINT)
+                    worker.send_signal(signal.SIGQUIT)
+            eventually(lambda: not alive(worker), "it ends", patience=10)
 
 
 @pytest.mark.slow

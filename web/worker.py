@@ -109,6 +109,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         # The sockets of `listen_also` by their addresses, and the names of those that were closed.
         self._also: dict[tuple[str, int], socket.socket] = {}
         self._ended: set[Any] = set()
+        self._quits = False
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        """End at once. Ctrl+C tells it twice, by the terminal and by the arbiter: the second signal would wait
+        for the lock that the first one holds.
+        """
+        if not self._quits:
+            self._quits = True
+            super(ThreadWorker, self).handle_quit(sig, frame)
 
     def listen_also(self, addresses: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
         """Listen on these IP addresses and ports too, and no longer on others that an earlier call named.
