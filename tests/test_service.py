@@ -14,6 +14,7 @@ import stat
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -284,6 +285,10 @@ def test_an_upload_that_is_under_way_is_answered_before_the_service_ends(tmp_pat
         assert service.call("GET", "/api/photos/1/image").content == picture
 
 
+def has_ended(process):
+    return not alive(process)
+
+
 @pytest.mark.slow
 def test_a_worker_ends_at_once_however_often_it_is_told_to(tmp_path):
     """Ctrl+C tells it twice: the terminal all processes, and then the arbiter its workers."""
@@ -295,7 +300,7 @@ def test_a_worker_ends_at_once_however_often_it_is_told_to(tmp_path):
                 for _ in range(2_000):
                     worker.send_signal(signal.SIGINT)
                     worker.send_signal(signal.SIGQUIT)
-            eventually(lambda: not alive(worker), "it ends", patience=10)
+            eventually(partial(has_ended, worker), "it ends", patience=10)
 
 
 @pytest.mark.slow

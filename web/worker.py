@@ -112,8 +112,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn brings no types
         self._quits = False
 
     def handle_quit(self, sig: int, frame: Any) -> None:
-        """End at once. Ctrl+C tells it twice, by the terminal and by the arbiter: the second signal would wait
-        for the lock that the first one holds.
+        """End at once. Ctrl+C tells it twice, by the terminal and by the arbiter, and gunicorn's own method
+        would wait in the second call for a lock that the first one holds.
         """
         if not self._quits:
             self._quits = True
