@@ -258,13 +258,13 @@ def in_words(record: Record | None, app: str, title: str, summary: str) -> tuple
 def reworded(photo_ids: Iterable[int]) -> list[tuple[str, str]]:
     """The titles and summaries of these photos that `in_words` changes, as they are stored and as changed."""
     rows = db.execute_sql(
-        """SELECT shown.app_name, title, summary, json_extract(shown.records, '$[0]')
-        FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))""",
+        "SELECT app_name, title, summary, records FROM shown"
+        " WHERE photo_id IN (SELECT value FROM json_each(?))",
         (msgspec.json.encode(list(photo_ids)).decode(),),
     ).fetchall()
     pairs: list[tuple[str, str]] = []
     for app, title, summary, stored in rows:
-        record = _RECORD.decode(stored) if stored else None
+        record = next(iter(decoded(stored)), None)
         pairs += zip((title, summary), in_words(record, app, title, summary), strict=True)
     return [(stored, spoken) for stored, spoken in pairs if stored != spoken]
 

@@ -19,7 +19,6 @@ import readings
 import records
 import terms
 from assistant.transcript import SCREENSHOTS
-from database import db
 from engines.findings import Source
 from engines.records import Field, Record
 from models import Message
@@ -117,11 +116,8 @@ def _results_of(content: str) -> Iterator[int]:
 def _pages(photo_ids: Iterable[int]) -> dict[int, _Page]:
     """What is on these photos, in their order, without those that were not read."""
     ids = list(dict.fromkeys(photo_ids))
-    known = (msgspec.json.encode(ids).decode(),)
-    sql = "SELECT photo_id, records FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))"
-    said = dict(db.execute_sql(sql, known).fetchall())
-    read = readings.of(ids)
-    return {one: _page(read[one], records.decoded(said[one])) for one in ids if one in read and one in said}
+    said, read = records.of_photos(ids), readings.of(ids)
+    return {one: _page(read[one], said[one]) for one in ids if one in read and one in said}
 
 
 def _page(lines: Lines, found: list[Record]) -> _Page:
