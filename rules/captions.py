@@ -144,13 +144,9 @@ def _parts(view: View, known: str, most: int, room: int) -> list[str]:
     parts: list[str] = []
     for part in listed:
         said = "  ".join([known, *parts])
-        has_room = len(parts) < most and wide(f"{said}  {part}") <= room
-        if (
-            has_room
-            and not is_day(part)
-            and not _repeats(part, said)
-            and not sensitive.kinds(f"{said} {part}")
-        ):
+        if len(parts) == most or wide(f"{said}  {part}") > room:
+            continue
+        if not is_day(part) and not _repeats(part, said) and not sensitive.kinds(f"{said} {part}"):
             parts.append(part)
     return parts
 

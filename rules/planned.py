@@ -77,11 +77,12 @@ def again(title: str, starts_at: str, records: Iterable[Record]) -> str:
         shape = _table().get(record.type)
         if shape is None or starts_at not in map(record.text, shape["fields"]):
             continue
+        written = _written(record)
         said = {
             language: [
                 shortened(text, MAX_TITLE)
                 for one in shape[language]
-                if (text := _complete(one, record, language))
+                if (text := templates.complete(one, written, language))
             ]
             for language in templates.LANGUAGES
         }
@@ -117,28 +118,26 @@ def _is_to_come(starts: str, kind: str, view: View) -> bool:
 def _title(record: Record, shape: dict[str, Any], field: Field, view: View) -> str:
     """What an entry is called: the first of its type's titles whose fields are there."""
     language = "zh" if sum(map(is_chinese, view.layout.content)) > 0.2 * len(view.layout.content) else "en"
+    written = _written(record)
     for title in shape[language]:
         label = _label(field, view) if "{label}" in title else ""
         if "{label}" in title and not label:
             continue
-        said = _complete(title.replace("{label}", label), record, language)
+        said = templates.complete(title.replace("{label}", label), written, language)
         if said:
             return said
     return ""
 
 
-def _complete(template: str, record: Record, language: str) -> str:
-    """A template in words, "" where a field of it is missing. Codes are written as they are on the screen,
-    with their blanks.
-    """
+def _written(record: Record) -> Record:
+    """A record whose codes are as they are on the screen, with their blanks."""
     fields = [
         msgspec.structs.replace(one, value=one.text)
         if TYPES[record.type].fields[one.name].kind == "code" and one.text.replace(" ", "") == one.value
         else one
         for one in record.fields
     ]
-    written = msgspec.structs.replace(record, fields=fields)
-    return templates.complete(template, written, language)
+    return msgspec.structs.replace(record, fields=fields)
 
 
 def _label(field: Field, view: View) -> str:
