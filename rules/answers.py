@@ -85,8 +85,8 @@ def answered(
 
 
 def _is_certain(asked: Question, one: "_Candidate") -> bool:
-    """Whether a screenshot says what is asked. A question for a day or an amount is also answered by "none is
-    there", where the screenshot is of the thing in question, and one for entries by the list of that name.
+    """Whether a screenshot says what is asked. For a day or an amount, a screenshot of the thing in question
+    is enough, which may have none; for entries, the list of that name.
     """
     if one.value or one.quote.has_wish:
         return True

@@ -65,7 +65,7 @@ def app_name(layout: Layout, kind: str, file_name: str, language: str = "en") ->
 
 
 def _is_everyday(name: str) -> bool:
-    """Whether all words of a name stand on many screens, and it is not written like a product: "PayPal"."""
+    """Whether many screens have all words of a name, and it is not written like a product ("PayPal")."""
     words = name.casefold().split()
     listed = all(word in _ALSO_WORDS or word in _GENERIC or phrases.is_listed(word) for word in words)
     return listed and not _COINED.fullmatch(name)
