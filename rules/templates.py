@@ -47,14 +47,33 @@ def again(record: Record, app: str, title_: str, summary_: str) -> tuple[str, st
     """
     wanted = _spoken.get()
     for other in LANGUAGES if wanted else ():
-        if other == wanted:
-            continue
-        if made := title(record, other):  # which may have the app before it and more of the screen behind it
-            title_ = shortened(title_.replace(made, title(record, wanted) or made, 1), MAX_TITLE)
-        made = finished(summary(record, other), app, other)
-        if made and summary_.startswith(made):  # a second sentence may follow
-            summary_ = finished(summary(record, wanted), app, wanted) or summary_
+        if other != wanted:
+            title_ = _title_again(record, title_, other, wanted)
+            summary_ = _summary_again(record, app, summary_, other, wanted)
     return title_, summary_
+
+
+def _title_again(record: Record, said: str, other: str, wanted: str) -> str:
+    """It may have the app before it, and more of the screen behind it."""
+    made, texts = title(record, other), _PHRASES[other]["caption"]
+    spoken = title(record, wanted) or made
+    if not made:
+        return said
+    if said == shortened(made, MAX_TITLE):
+        return shortened(spoken, MAX_TITLE)
+    before, found, behind = said.partition(made)
+    has_app = before.endswith(texts["of_app"].format(app="", title=""))
+    has_more = behind.startswith((texts["comma"], texts["named"].format(title="", entries="")))
+    is_made = found and (has_app or not before) and (has_more or not behind)
+    return shortened(f"{before}{spoken}{behind}", MAX_TITLE) if is_made else said
+
+
+def _summary_again(record: Record, app: str, said: str, other: str, wanted: str) -> str:
+    """It may have a second sentence, of what else the screen has."""
+    made = finished(summary(record, other), app, other)
+    first, last = _PHRASES[other]["caption"]["also"].format(said=made, entries="\n").split("\n")
+    is_made = said == made or (said.startswith(first) and said.endswith(last))
+    return (made and is_made and finished(summary(record, wanted), app, wanted)) or said
 
 
 def finished(sentence: str, app: str, language: str) -> str:

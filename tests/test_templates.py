@@ -121,3 +121,15 @@ def test_a_stored_title_and_summary_with_the_app_and_more_of_the_screen_change_t
 
     assert title == "Harbour – 设置：Display、Theme和Font"
     assert summary == "设置“Display”：Theme和Font。"
+
+
+def test_what_a_person_has_added_to_a_title_or_a_summary_is_not_lost_in_another_language():
+    found = record("SettingsPage", name="Display", entries=[{"name": "Theme"}, {"name": "Font"}])
+    title = f"{templates.title(found, 'en')} (my tablet)"
+    summary = f"{templates.summary(found, 'en')}. Ask Ines about it!"
+
+    templates.speak("zh")
+    try:
+        assert templates.again(found, "", title, summary) == (title, summary)
+    finally:
+        templates.speak("")
