@@ -294,6 +294,15 @@ def test_records_are_counted_summed_and_paged_by_an_index_alone(client, path):
             assert "COVERING INDEX" in step or step == "USE TEMP B-TREE FOR GROUP BY", f"{sql}\n{step}"
 
 
+@pytest.mark.parametrize("path", ["/api/records", "/api/records?type=Receipt"])
+def test_the_amounts_of_all_records_and_of_a_type_are_summed_in_the_order_of_an_index(client, path):
+    with Trace() as trace:
+        assert client.get(path).status_code == 200
+    (sums,) = [sql for sql in trace.reading() if "FROM records" in sql and "GROUP BY" in sql]
+
+    assert [step for step in plan(sums) if "TEMP B-TREE" in step] == []
+
+
 @pytest.mark.parametrize("query", WALKS)
 def test_a_search_without_words_reads_no_row_of_a_photo_that_it_does_not_show(client, query):
     with Trace() as trace:
