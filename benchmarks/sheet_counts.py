@@ -71,18 +71,20 @@ def count(sheet: Sheet, page: Page) -> tuple[Counter[str], list[str]]:
 
 def _paper(sheet: Sheet, record: Record | None, page: Page) -> Counter[str]:
     """Whether total, currency and day of a receipt or bill are right; if one is wrong, whether the record is
-    marked as doubtful.
+    marked as doubtful. The time of a day is counted with the fields.
     """
-    given = {field.name: field.value for field in record.fields} if record else {}
-    asked = [name for name in ASKED if name in sheet.fields]
-    right = all(name in given and is_equal(given[name], sheet.fields[name]) for name in asked)
-    wrong = any(
-        name not in sheet.fields or not is_equal(value, sheet.fields[name])
-        for name, value in given.items()
-        if name in ASKED
-    )
+    found = {field.name: field.value for field in record.fields if field.name in ASKED} if record else {}
+    given = {name: _day(value) if isinstance(value, str) else value for name, value in found.items()}
+    drawn = {name: _day(value) for name, value in sheet.fields.items() if name in ASKED}
+    right = all(name in given and is_equal(given[name], value) for name, value in drawn.items())
+    wrong = any(name not in drawn or not is_equal(value, drawn[name]) for name, value in given.items())
     marked = record is not None and is_doubtful(record, "\n".join(line.text for line in page.lines))
     return Counter(papers=1, papers_right=right, papers_wrong=wrong and not marked)
+
+
+def _day(text: str) -> str:
+    """A day without its time; any other text as it is."""
+    return text[:10] if text[10:11] == "T" else text
 
 
 def _cells(sheet: Sheet, record: Record | None) -> Counter[str]:
