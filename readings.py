@@ -61,6 +61,21 @@ class Lines(msgspec.Struct, frozen=True):
         """The text without the status bar."""
         return "\n".join(line.text for line in self.lines if not line.status_bar)
 
+    def in_rows(self, text: str) -> str:
+        """A text of these lines with a tab, not a break, between what is side by side, as the cells of a
+        table are. A text of other lines, such as a person's, is left as it is.
+        """
+        lines = [line for line in self.lines if text == self.text or not line.status_bar]
+        if not lines or "\n".join(line.text for line in lines) != text:
+            return text
+        row, parts = lines[0], [lines[0].text]
+        for line in lines[1:]:
+            is_beside = row.top <= line.top + line.height / 2 <= row.top + row.height
+            is_beside = is_beside and line.left >= row.left + row.width / 2
+            parts += ["\t" if is_beside else "\n", line.text]
+            row = line
+        return "".join(parts)
+
 
 def save(photo_id: int, page: Page, *, reader: str) -> Page:
     """Store what the engine `reader` has read on a photo, in place of an earlier reading; returns it."""

@@ -73,7 +73,7 @@ class SearchKnowledgeBase(msgspec.Struct):
 
 class GetScreenshot(msgspec.Struct):
     """Read one screenshot: its text, summary and entities. Takes an id from search_knowledge_base. A long
-    text comes in parts: go on at `next_offset`.
+    text comes in parts: go on at `next_offset`. In the text, a tab is between what is side by side.
     """
 
     id: Annotated[int, Meta(ge=1, le=2**53)]  # JSON numbers are exact up to here in every parser

@@ -16,6 +16,7 @@ import database
 import gate
 import meaning
 import photos
+import readings
 import records
 import search
 import threads
@@ -130,6 +131,7 @@ class Library:
     def read(self, arguments: GetScreenshot) -> dict[str, Any]:
         with database.scope():
             row = _rows([arguments.id]).get(arguments.id)
+            read = readings.of([arguments.id]).get(arguments.id)
         if row is None:
             raise NotFound("Photo not found")
         entities = msgspec.json.decode(row.entities, type=list[Entity])[:MAX_ENTITIES]
@@ -140,7 +142,7 @@ class Library:
             "entities": [
                 {"type": entity.type, "value": _line(entity.value, MAX_ENTITY)} for entity in entities
             ],
-            "visible_text": row.text[arguments.offset : end],
+            "visible_text": (read.in_rows(row.text) if read else row.text)[arguments.offset : end],
             "text_length": len(row.text),
             "status": row.status,
             "filename": row.photo.filename,

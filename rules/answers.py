@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -26,9 +26,11 @@ SHOWN = 5  # screenshots that an answer names
 MAX_SHOWN = 240  # characters of each
 MOST_NEAR = 3  # screenshots that are only near in meaning
 LABELLED = 0.8  # how well the value of a label answers that the question names
+UNREAD = 0.7  # how much of its score a screenshot has of which only a snippet is known
+OTHER_THING = 0.8  # the same for one that has not what the question calls the thing
 CLEAR = 1.15  # times as good as the next one: the answer is a single quotation
 
-_MANY = re.compile(r"\bhow many\b|(?<!是)多少|几")
+_MANY = re.compile(wordlists.table("questions")["many"])
 _TEXTS = wordlists.table("sentences")
 
 
@@ -51,10 +53,14 @@ def texts_of(question: str) -> dict[str, str]:
 
 
 def answered(
-    asked: Question, answers: list[dict[str, Any]], texts: dict[str, str], left_out: set[int]
+    asked: Question,
+    answers: list[dict[str, Any]],
+    texts: dict[str, str],
+    left_out: set[int],
+    kept: Collection[int] = (),
 ) -> Reply:
     """What answers, from records before lines, with its screenshots; or that nothing was found. Screenshots
-    in `left_out` are not asked for.
+    in `left_out` are not asked for; `kept` ones, which the question goes on about, come first.
     """
     searches = [answer for answer in answers if answer.get("tool") == SEARCH]
     read = {result["id"]: result for answer in answers for result in of_tool(answer, READ)}
@@ -67,13 +73,13 @@ def answered(
     candidates = [_judged(asked, result) for result in (listed | found | read).values()]
     candidates = sorted(
         (one for one in candidates if one.quote.score > 0 and one.result["id"] not in left_out),
-        key=lambda one: -one.score,
+        key=lambda one: (one.result["id"] not in kept, -one.score),
     )
     candidates = [one for one in candidates if _is_certain(asked, one)]
     if not candidates:
         return Reply(_near_text(searches, texts))
     first, others = candidates[0], candidates[1:]
-    near = [one for one in others if first.score < CLEAR * one.score]
+    near = [one for one in others if first.score < CLEAR * one.score and first.result["id"] not in kept]
     total = max(answer.get("total", 0) for answer in searches)
     if near and not (first.value and all(one.value == first.value for one in near)):
         shown = [one for one in candidates[:SHOWN] if one.value or not first.value]
@@ -88,12 +94,18 @@ def _is_certain(asked: Question, one: "_Candidate") -> bool:
     """Whether a screenshot says what is asked. For a day or an amount, a screenshot of the thing in question
     is enough, which may have none; for entries, the list of that name.
     """
+    if questions.wants_part(asked) and one.fact is None:  # "which gate"
+        parts = questions.pieces(asked.sought)
+        if not any(questions.is_on(part, one.said) for part in parts):
+            return False
     if one.value or one.quote.has_wish:
         return True
     if asked.wish in ("when", "amount") or (asked.wish == "" and questions.wants_entries(asked)):
         things = questions.pieces(questions.things_in(asked))
         return not things or any(questions.is_on(thing, one.said) for thing in things)
-    return asked.wish in ("", "count")
+    # What is beside a name also answers what a person says.
+    named = questions.names_of(questions.FIELDS, asked.text).keys() - {facts.SAID}
+    return asked.wish == "count" or (asked.wish == "" and (bool(asked.sought) or not named))
 
 
 def _source(one: "_Candidate") -> Source:
@@ -114,11 +126,14 @@ class _Candidate(NamedTuple):
     quote: quotes.Quote
     fact: facts.Fact | None
     said: str  # all that is known of it, folded
+    is_thing: bool  # it has what the question calls the thing, as "meeting"
 
     @property
     def score(self) -> float:
         of_line = LABELLED if self.quote.value else facts.WISHED if self.quote.own else 0.0
-        return self.quote.score + max(self.fact.worth if self.fact else 0.0, of_line)
+        is_read = self.fact is not None or "visible_text" in self.result
+        score = self.quote.score + max(self.fact.worth if self.fact else 0.0, of_line)
+        return score * (1.0 if is_read else UNREAD) * (1.0 if self.is_thing else OTHER_THING)
 
     @property
     def value(self) -> str:
@@ -129,7 +144,7 @@ class _Candidate(NamedTuple):
 def _judged(asked: Question, result: dict[str, Any]) -> _Candidate:
     records = records_of(result)
     language = "zh" if asked.is_chinese else "en"
-    about = [str(result.get(name) or "") for name in ("title", "app", "summary")]
+    about = [str(result.get(name) or "") for name in ("title", "app", "summary")] + [day_of(result)]
     about += [facts.names(record) for record in records]
     text = (
         ""
@@ -144,7 +159,10 @@ def _judged(asked: Question, result: dict[str, Any]) -> _Candidate:
     if fact and fact.worth < LABELLED and (quote.value or is_elsewhere):
         fact = None  # the question names the label or the line, and no field of a record
     said = terms.fold(" ".join([*about, text or _text_of(result)])).casefold()
-    return _Candidate(result, quote, fact, said)
+    things = questions.pieces(questions.things_in(asked))
+    return _Candidate(
+        result, quote, fact, said, not things or any(questions.is_on(one, said) for one in things)
+    )
 
 
 def _single(asked: Question, one: _Candidate, texts: dict[str, str]) -> list[str]:

@@ -10,6 +10,7 @@ from engines.records import TYPES, Field, Record
 from rules import questions, templates, wordlists
 from rules.questions import Question
 
+SAID = "lastMessage"  # what a person of the record says
 NAMED, WISHED = 1.0, 0.6  # how well a field answers: the question names it, or only a kind of field
 
 # The kinds of fields that answer, and the names of those of text.
@@ -47,8 +48,10 @@ def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | 
             found = [field for field in record.fields if _is_wished(asked, record, field)]
             worth = WISHED
         for field in found:
+            if field.name == SAID and not is_about(asked, [record]):
+                continue  # somebody else's
             value = _worded(record, field, language)
-            if value and not (asked.wish == "who" and value.casefold() in asked.text):
+            if value and not (isinstance(field.value, str) and value.casefold() in asked.text):
                 return Fact(value, field.text, worth, record.type, field.name)
     return None
 
@@ -110,7 +113,9 @@ def _is_wished(asked: Question, record: Record, field: Field) -> bool:
     kind = TYPES[record.type].fields[field.name].kind
     if questions.wants_entries(asked):
         return kind == "list"
-    return kind in _KINDS.get(asked.wish, ()) or field.name in _TEXTS.get(asked.wish, ())
+    texts = _TEXTS.get(asked.wish, [])
+    named = questions.names_of(questions.FIELDS, asked.text).keys() & set(texts)
+    return kind in _KINDS.get(asked.wish, ()) or field.name in (named or texts)
 
 
 def _worded(record: Record, field: Field, language: str) -> str:

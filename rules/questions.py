@@ -6,11 +6,12 @@ A question such as "and when?" has no words of its own. It goes on about the sub
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import terms
 from rules import wordlists
-from rules.entities import CLOCK, MONTH, NUMBER, SIGN
+from rules.wordlists import any_of, either
 from writings import figures
 
 Wish = Literal["", "when", "long", "amount", "who", "where", "link", "number", "count"]
@@ -18,6 +19,11 @@ Wish = Literal["", "when", "long", "amount", "who", "where", "link", "number", "
 MAX_QUESTION = 2_000  # characters that are read
 MOST_EARLIER = 4  # questions in which a subject is looked for
 MOST_WORDS = 12
+
+
+def _patterns(table: dict[str, str]) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(either(names))) for name, names in table.items())
+
 
 _TABLE = wordlists.table("questions")
 _QUESTION_WORDS, _ACTIONS, _KINDS, _FOLLOWING = (
@@ -30,75 +36,44 @@ _QUESTION_WORDS |= wordlists.words(_TABLE["sum"])
 FIELDS: dict[str, str] = _TABLE["fields"]
 TYPES: dict[str, str] = _TABLE["types"]
 THREADS: dict[str, str] = _TABLE["threads"]
-_CHINESE_FIELDS = frozenset(name for names in FIELDS.values() for name in names.partition("|")[2].split())
+CHINESE_FIELDS = frozenset(name for names in FIELDS.values() for name in names.partition("|")[2].split())
 _WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
-_CHINESE_QUESTION_WORDS = re.compile(
-    "|".join(sorted(_TABLE["chinese_asking"].split(), key=len, reverse=True))
-)
+_CHINESE_QUESTION_WORDS = re.compile(any_of(_TABLE["chinese_asking"]))
 _CHINESE_BEFORE, _CHINESE_BEHIND = _TABLE["chinese_before"], _TABLE["chinese_behind"]
 _CHINESE_VERBS: str = _TABLE["chinese_verbs"]
 _CHINESE_KINDS: list[str] = _TABLE["chinese_things"].split()
-_CHINESE_FOLLOWING = re.compile("^(?:那|它|他|她|这|还|然后)|(?:它|那个|这个)")
+_CHINESE_FOLLOWING = re.compile(
+    f"^(?:{any_of(_TABLE['chinese_following'])})|{any_of(_TABLE['chinese_referring'])}"
+)
 _LATIN = re.compile(f"([A-Za-z]+)({'|'.join(_TABLE['chinese_codes'].split())})")  # BV号: the number called BV
+_CHINESE_ANEW = re.compile(_TABLE["chinese_anew"])
 _WANTING = re.compile(f"({'|'.join(_TABLE['chinese_kept'].split())})|{_TABLE['chinese_between']}")
 _IS_PAID = re.compile(r"^(?:is|are|was|were|has|have) .*\bpaid\b")
-_LATER = re.compile(r"\bnext (?:week|month|year)\b|下一?个?(?:星期|礼拜|周|月)")
+_LATER = re.compile(either(_TABLE["later"]))
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")
 LEAST_CODE = 5  # characters of a number that names an order or a parcel
-_DIGITS = re.compile(r"\d(?:[ ()/.-]{0,2}\d)*")  # of one number, as phone numbers are written
-MAX_ANSWERING = 300  # characters of a line
-AMONG_OTHERS, RELATIVE = 0.9, 0.6  # how well what is wished for answers among other words, and "today"
+_ANEW = [one.split() for one in _TABLE["anew"]]
+_PARTS = re.compile(either(_TABLE["parts"]))
+_WHICH = wordlists.words(_TABLE["which"])
+_CHINESE_WHICH = re.compile(any_of(_TABLE["chinese_which"]))
 _POSSESSIVE = re.compile(r"['’]s?$")
 
-_WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = (
-    # The first word decides: "who paid" asks for no amount.
-    ("who", re.compile(r"^\W*(?:and )?who\b", re.I)),
-    ("when", re.compile(r"^\W*(?:and )?(?:when|what (?:time|day|date))\b", re.I)),
-    ("where", re.compile(r"^\W*(?:and )?where\b", re.I)),
-    ("count", re.compile(r"\bhow many (?:of my )?(?:screen ?shots?|pictures?|photos?|images?)\b|多少张|几张", re.I)),
-    ("amount", re.compile(r"\bhow much\b|\b(?:price|cost|costs|amount|total|pay|paid|spend|spent)\b|多少钱|价格|金额|一共|总共|花了|费用|费(?:是|要)?多少", re.I)),
-    ("long", re.compile(r"\bhow long\b|多久|多长时间", re.I)),
-    ("when", re.compile(r"\bwhen\b|\bwhat (?:time|day|date)\b|\bhow late\b|什么时候|什么时间|几点|几号|哪天|几月|日期", re.I)),
-    ("link", re.compile(r"\b(?:web ?site|web ?page|home ?page|url|link|domain|(?:web|ip) address)\b|网址|网站|链接|域名", re.I)),
-    ("where", re.compile(r"\bwhere\b|\b(?:address|place|gate|platform|seat)\b|哪里|哪儿|什么地方|地址|地点|登机口|检票口|座位", re.I)),
-    ("who", re.compile(r"\bwho(?:se|m)?\b|\bwith whom\b|谁|哪位", re.I)),
-    ("number", re.compile(r"\bhow many\b|\b(?:number|code|phone|tracking|id)\b|多少|号码|几个|验证码|取件码|单号|电话", re.I)),
-)  # fmt: skip
+_BEGINNING = r"^\W*(?:and )?"
+# The first that a question has: its beginning, or words anywhere in it.
+_WISHES: tuple[tuple[Wish, re.Pattern[str]], ...] = tuple(
+    (
+        one["wish"],
+        re.compile(
+            f"{_BEGINNING}(?:{either(one['begins'])})" if "begins" in one else either(one["has"]), re.I
+        ),
+    )
+    for one in _TABLE["wishes"]
+)
 
-_DAYS = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:days?)?|today|tomorrow|yesterday|tonight|今天|明天|昨天|后天|今晚|(?:周|星期|礼拜)[一二三四五六日天]"
-_DAY_NAMED = re.compile(_DAYS, re.I)
-_IP = r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
-_ANSWERS: dict[Wish, re.Pattern[str]] = {
-    "when": re.compile(
-        rf"\b(?:{_DAYS})\b|{_DAYS[_DAYS.index('今天') :]}|(?<!\d){CLOCK}|\b{MONTH}\b|\d{{1,2}}月|\d{{1,2}} ?(?:am|pm)\b|\b(?:19|20)\d\d\b"
-        r"|\d{1,2}[./-]\d{1,2}|\d{1,2}[点號号日]|^\d{1,2}(?= (?-i:[A-Z])[^\W\d]+$)",
-        re.I,
-    ),
-    "long": re.compile(r"\d ?(?:min|hour|h\b|day|week|month|year|分钟|小时|天|周|个月|年)", re.I),
-    "amount": re.compile(rf"{SIGN} ?{NUMBER}|{NUMBER} ?(?:€|£|¥|￥|元|块|USD|EUR|GBP|CNY|RMB|JPY)|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)|^\d{{1,7}}[.,]\d(?= ?(?:\(|$))|^[-+−]\d[\d.,]*$"),
-    "who": re.compile(r"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){0,3}|@\w|先生|女士|老师|(?:发件人|收件人|联系人|姓名)"),
-    "where": re.compile(
-        r"\b(?:street|road|avenue|lane|square|st\.|rd\.|ave|platz|stra(?:ss|ß)e|gate|terminal|platform|floor|room|seat|station|airport|hotel"
-        rf"|hall|building|caf[eé]|restaurant|bar)\b|(?-i:\b(?:at|in) (?:the )?[A-Z]|\d{{1,4}} (?!{MONTH})[A-Z][a-z]+)"
-        r"|[a-zß-ÿ](?:weg|allee|gasse|ufer|damm|stra(?:ss|ß)e|platz) ?\d|[省市区县路街道号楼室站厅]|酒店|机场|航站楼|登机口|检票口"
-        rf"|[\w.]@\w|{_IP}",
-        re.I,
-    ),
-    "link": re.compile(rf"https?:\S*|(?<![@\w.-])[\w-]+(?:\.[\w-]+)*\.[a-z]{{2,12}}(?:/\S*|\b(?![.@]))|{_IP}", re.I),
-    "number": re.compile(r"\d+"),
-}  # fmt: skip
-
-# English ones are beginnings of words.
-_LABELS: dict[Wish, re.Pattern[str]] = {
-    wish: re.compile("|".join(rf"\b{re.escape(one)}" if one.isascii() else one for one in names))
-    for wish, names in _TABLE["labels"].items()
-}
-UNITS: dict[str, str] = _TABLE["units"]
-DIGITS: dict[str, int] = _TABLE["digits"]
 _GREETINGS = wordlists.words(_TABLE["greetings"])
-_GREETINGS_CHINESE = re.compile("|".join(sorted(_TABLE["greetings_chinese"].split(), key=len, reverse=True)))
+_GREETINGS_CHINESE = re.compile(any_of(_TABLE["greetings_chinese"]))
 _SAVING = wordlists.words(_TABLE["saving"])
 # Words that a screenshot may have for a word of a question.
 SAME: dict[str, list[str]] = {word: names.split() for word, names in _TABLE["same"].items()}
@@ -111,40 +86,17 @@ PLANNED: dict[str, str] = _TABLE["planned"]
 AHEAD = "ahead"  # from this minute on
 PERIODS = ("", AHEAD, "today", "tomorrow", "this_week", "next_week", "this_month")
 SINCE = ("today", "this_week", "this_month")  # in which something may have been saved
-_PERIODS = (
-    ("today", re.compile(r"\btoday\b|\btonight\b|今天|今晚|今日")),
-    ("tomorrow", re.compile(r"\btomorrow\b|明天|明日")),
-    ("next_week", re.compile(r"\bnext week\b|下个?星期|下个?礼拜|下周")),
-    ("this_week", re.compile(r"\b(?:this|the) week\b|这个?星期|这个?礼拜|[本这]周")),
-    ("this_month", re.compile(r"\b(?:this|the) month\b|[本这]个?月")),
-)
-_SPANS = (
-    ("this_month", re.compile(r"\bthis month\b|[本这]个?月")),
-    ("last_month", re.compile(r"\blast month\b|上个?月")),
-    ("this_year", re.compile(r"\bthis year\b|今年")),
-)
+_PERIODS = _patterns(_TABLE["periods"])
+_SPANS = _patterns(_TABLE["spans"])
 _YEAR = re.compile(r"(?<!\d)20\d\d(?!\d)")
 _MONTH_NAMED = re.compile(
-    rf"\b(?:in|of|during|for|since) ({'|'.join(sorted(figures.MONTHS, key=len, reverse=True))})\b"
+    rf"\b(?:{any_of(_TABLE['before_months'])}) ({'|'.join(sorted(figures.MONTHS, key=len, reverse=True))})\b"
 )
 _MONTH_CHINESE = re.compile(r"(?<!\d)(\d{1,2})月(?!\d)")
-_AGENDA = re.compile(
-    r"\b(?:due|upcoming|coming up|agenda|deadlines?|appointments?|events?|expir(?:es?|ing)|scheduled?|planned|plans?|happening)\b"
-    r"|截止|到期|日程|安排|预约|要做|接下来|行程"
-)
-# With a period, these ask for it, too.
-_AGENDA_VERBS = re.compile(r"\bdo i have\b|\bhave i got\b|\bwhat(?:'s| is) on\b|有什么|有哪些|有事")
-# A question with any other word is about something on a screenshot.
-_AGENDA_WORDS = frozenset(
-    "due upcoming coming up agenda deadline deadlines appointment appointments event events expire expires expiring schedule "
-    "scheduled planned plan plans come comes coming happen happens happening today tonight tomorrow week month next soon"
-    " bill bills invoice invoices payments date dates".split()
-)
-_AGENDA_CHINESE = re.compile(
-    "截止|到期|日程|安排|预约|要做|待办|接下来|行程|今天|今晚|今日|明天|明日|下个?星期|下个?礼拜|下周|这个?星期|这个?礼拜|[本这]周|[本这]个?月"
-    r"|账单|日期|最近|缴费|[的和]|\d{1,2}月|下一?[个趟班场次]|时候|几点|哪天"
-    "|什么|哪些|有没有|事情|事|需要|有|要|我|的|是|会|了|吗|呢|内|都|快|我的|看看|告诉|请"
-)
+_AGENDA = re.compile(either(_TABLE["agenda"]))
+_AGENDA_VERBS = re.compile(either(_TABLE["agenda_verbs"]))
+_AGENDA_WORDS = wordlists.words(_TABLE["agenda_words"])
+_AGENDA_CHINESE = re.compile(rf"{any_of(_TABLE['agenda_chinese'])}|\d{{1,2}}月")
 
 
 class Question(NamedTuple):
@@ -159,6 +111,10 @@ class Question(NamedTuple):
     is_chinese: bool
     text: str = ""  # as it was asked, in small letters
     is_other: bool = False  # about another screenshot than that of the answer before
+    days: frozenset[str] = frozenset()  # days of the calendar that it names, as the index has them
+    sought: tuple[str, ...] = ()  # what it asks for by "which" or "what"
+    follows: bool = False  # goes on from the question before
+    month: str = ""  # the number of a month that it names, as "06"
 
     @property
     def wanted(self) -> list[str]:
@@ -170,21 +126,58 @@ def understand(question: str, earlier: Sequence[str] = ()) -> Question:
     """What `question` asks, after the `earlier` ones of its conversation, the latest last."""
     question = question[:MAX_QUESTION]
     text = question.casefold().replace("’", "'")
-    words, helpful = _words(question)
+    days, left = _days(question)
+    words, helpful = _words(left)
+    if not words and not any(map(_is_thing, helpful)):
+        words, helpful = _words(question)  # a day is all that is named
+    asked = Question(
+        _wish(question),
+        [],
+        [],
+        [],
+        is_chinese(question),
+        text,
+        False,
+        days,
+        _sought(left),
+        month=_month_of(text),
+    )
     if earlier and _goes_on(question, words):
         before = _subject(earlier)
-        is_other = names_one(text, _TABLE["other"], _TABLE["other_chinese"])
         anew = _begins_anew(question)
-        wish = _wish(question)
-        if not wish and (anew or is_other):
-            wish = next(filter(None, map(_wish, reversed(earlier[-MOST_EARLIER:]))), "")
+        asked = asked._replace(
+            is_other=names_one(text, _TABLE["other"], _TABLE["other_chinese"]), follows=True
+        )
+        if not asked.wish and (anew or asked.is_other):
+            asked = asked._replace(wish=_earlier_wish(earlier))
         own = [word for word in words if not (_OTHER & {_plain(word)} or names_of(FIELDS, _plain(word)))]
         if before and not (own and anew):
             # "which seat?": what is wished for helps to find the line, and need not be there.
-            return Question(wish, [], [*words, *helpful], before, is_chinese(question), text, is_other)
+            return asked._replace(helpful=[*words, *helpful], subject=before)
         if own:  # "and the electricity?": of what was asked before, only the wish stays
-            return Question(wish, own, [*helpful, *before], [], is_chinese(question), text, is_other)
-    return Question(_wish(question), *_wanted(words, helpful), [], is_chinese(question), text)
+            return asked._replace(words=own, helpful=[*helpful, *before])
+    words, helpful = _wanted(words, helpful)
+    return asked._replace(words=words, helpful=helpful, is_other=False, follows=False)
+
+
+def _days(question: str) -> tuple[frozenset[str], str]:
+    """The days of the calendar that a question names, and the question without them."""
+    folded = terms.fold(question).casefold()
+    if len(folded) != len(question):
+        return frozenset(), question
+    found = [one for one in figures.find(folded) if one.terms[0].startswith(figures.MARK)]
+    for one in found:
+        question = question[: one.start] + " " * (one.end - one.start) + question[one.end :]
+    return frozenset(day for one in found for day in one.meanings), question
+
+
+def _sought(question: str) -> tuple[str, ...]:
+    """What a question asks for by "which line", "how windy" or 哪家公司."""
+    marked = _CHINESE_WHICH.sub(" which ", question)
+    spoken = _WORD.findall(marked)
+    behind = [word for before, word in pairwise(spoken) if _plain(before) in _WHICH]
+    cut = [_CHINESE_QUESTION_WORDS.sub("", word) if is_chinese(word) else word for word in behind]
+    return tuple(word for word in cut if word and _plain(word) not in _QUESTION_WORDS)
 
 
 def _subject(earlier: Sequence[str]) -> list[str]:
@@ -193,12 +186,16 @@ def _subject(earlier: Sequence[str]) -> list[str]:
     return next(filter(None, found), [])
 
 
+def _earlier_wish(earlier: Sequence[str]) -> Wish:
+    return next((wish for one in reversed(earlier[-MOST_EARLIER:]) if (wish := _wish(one))), "")
+
+
 def _wish(question: str) -> Wish:
     return next((wish for wish, pattern in _WISHES if pattern.search(question)), "")
 
 
 def names_one(text: str, words: str, chinese: str = "") -> bool:
-    """Whether a text in small letters has one of these English words as a whole word, or of these Chinese ones."""
+    """Whether a text in small letters has one of these English words as a whole, or of these Chinese ones."""
     return any(re.search(rf"\b{re.escape(word)}\b", text) for word in words.split()) or any(
         word in text for word in chinese.split()
     )
@@ -207,6 +204,11 @@ def names_one(text: str, words: str, chinese: str = "") -> bool:
 def wants_sum(asked: Question) -> bool:
     """Whether the sum of several amounts is asked for."""
     return asked.wish == "amount" and names_one(asked.text, _TABLE["sum"], _TABLE["sum_chinese"])
+
+
+def wants_part(asked: Question) -> bool:
+    """Whether a part of a place is asked for by its name, as "which gate": another place is none."""
+    return bool(asked.sought) and _PARTS.search(" ".join(asked.sought).casefold()) is not None
 
 
 def thread_of(asked: Question) -> str:
@@ -258,7 +260,7 @@ def wants_entries(asked: Question) -> bool:
 
 def things_in(asked: Question) -> list[str]:
     """What a question calls the thing that it is about, as "train" or 材料."""
-    return [word for word in asked.helpful if _is_thing(word) or word in _CHINESE_FIELDS]
+    return [word for word in asked.helpful if _is_thing(word) or word in CHINESE_FIELDS]
 
 
 def pieces(words: Sequence[str]) -> set[str]:
@@ -267,14 +269,26 @@ def pieces(words: Sequence[str]) -> set[str]:
     """
     found = set()
     for word in words:
-        folded = terms.fold(word).casefold()
-        found.update(terms.cut(folded) if is_chinese(folded) else [stem(folded)])
+        for folded in terms.fold(word).casefold().split():
+            found.update(terms.cut(folded) if is_chinese(folded) else [stem(folded)])
     return found
 
 
 def is_on(word: str, text: str) -> bool:
-    """Whether a folded text has a word of the question, or another word for it."""
-    return word in text or any(other in text for other in SAME.get(word, ()))
+    """Whether a folded text has a word of the question, or another word for it; in Latin letters, as a whole
+    word or as the beginning of one.
+    """
+    return any(_begins_in(one, text) for one in (word, *SAME.get(word, ())))
+
+
+def _begins_in(word: str, text: str) -> bool:
+    """Whether a text has something at the beginning of a word."""
+    at = text.find(word)
+    while at > 0 and word[:1].isascii() and text[at - 1].isascii() and text[at - 1].isalnum():
+        if word[0].isalpha() != text[at - 1].isalpha():
+            break  # 2km, v3
+        at = text.find(word, at + 1)
+    return at >= 0
 
 
 def names_of(table: dict[str, str], text: str) -> dict[str, int]:
@@ -345,19 +359,22 @@ def saved_since(question: str) -> str:
 
 
 def span_of(question: str) -> str:
-    """The month or year of a question: "2026-11", "2026", "11" (the latest November), "this_month", "last_month",
-    "this_year", or "".
+    """The month or year of a question: "2026-11", "2026", "11" (the latest November), "this_month",
+    "last_month", "this_year", or "".
     """
     text = terms.fold(question[:MAX_QUESTION]).casefold()
     for name, pattern in _SPANS:
         if pattern.search(text):
             return name
     year = _YEAR.search(text)
-    month = _MONTH_NAMED.search(text) or _MONTH_CHINESE.search(text)
-    number = (figures.MONTHS.get(month[1]) or int(month[1])) if month else 0
-    if not 0 <= number <= 12:
-        return ""
-    return "-".join(filter(None, (year[0] if year else "", f"{number:02}" if number else "")))
+    return "-".join(filter(None, (year[0] if year else "", _month_of(text))))
+
+
+def _month_of(text: str) -> str:
+    """The number of the month that a text in small letters names, as "06"; "" where it names none."""
+    found = _MONTH_NAMED.search(text) or _MONTH_CHINESE.search(text)
+    number = (figures.MONTHS.get(found[1]) or int(found[1])) if found else 0
+    return f"{number:02}" if 0 < number <= 12 else ""
 
 
 def is_chinese(text: str) -> bool:
@@ -378,7 +395,7 @@ def _is_thing(word: str) -> bool:
 
 def _words(question: str) -> tuple[list[str], list[str]]:
     """The words of a question that must be on a screenshot, and those that may."""
-    left = question
+    left, sought = question, _sought(question)
     if is_chinese(question):
         left = _WANTING.sub(lambda found: found[1] or " ", _CHINESE_QUESTION_WORDS.sub(" ", question))
     words: dict[str, None] = {}
@@ -386,20 +403,32 @@ def _words(question: str) -> tuple[list[str], list[str]]:
     for word in _WORD.findall(left)[: 4 * MOST_WORDS]:
         if is_chinese(word):
             thing, kind = _parts(word)
-            if thing in _CHINESE_FIELDS:
+            if thing in CHINESE_FIELDS:
                 thing, kind = "", thing + kind
             elif latin := _LATIN.fullmatch(thing):
                 thing, kind = latin[1], latin[2]
-            words |= dict.fromkeys(filter(None, [thing]))
+            (helpful if thing + kind in sought else words).update(dict.fromkeys(filter(None, [thing])))
             helpful |= dict.fromkeys(filter(None, [kind]))
         elif _plain(word) in _QUESTION_WORDS:
             continue
         else:
             word = _POSSESSIVE.sub("", word)
             is_helpful = _plain(word) in _ACTIONS or _is_thing(word) or _plain(word) in _CALENDAR
-            is_helpful = is_helpful or bool(names_of(FIELDS, _plain(word)))
+            is_helpful = is_helpful or bool(names_of(FIELDS, _plain(word))) or word in sought
             (helpful if is_helpful else words)[word] = None
-    return list(words)[:MOST_WORDS], list(helpful)[:MOST_WORDS]
+    return _named_together(question, list(words))[:MOST_WORDS], list(helpful)[:MOST_WORDS]
+
+
+def _named_together(question: str, words: list[str]) -> list[str]:
+    """The words of a question, those of a name ("Martin Wheeler") as one: half of it is not enough."""
+    found: list[str] = []
+    for word in words:
+        together = f"{found[-1]} {word}" if found else ""
+        if together and word[0].isupper() and found[-1][0].isupper() and together in question:
+            found[-1] = together
+        else:
+            found.append(word)
+    return found
 
 
 def _parts(run: str) -> tuple[str, str]:
@@ -431,48 +460,6 @@ def stem(word: str) -> str:
     return word
 
 
-def answers(asked: Question, line: str) -> float:
-    """How well a line has something of the kind that is wished for: 1 where that is most of the line, less
-    among other words and for a day that only the picture's own says ("today"), and 0 where it has nothing. A
-    name or a number of the question itself answers nothing, and a phone number has several digits.
-    """
-    pattern = _ANSWERS.get(asked.wish)
-    if pattern is None or (asked.wish == "who" and wordlists.is_interface(line)):
-        return 0.0
-    line = line[:MAX_ANSWERING]
-    found = [one[0] for one in pattern.finditer(line)]
-    if asked.wish in ("who", "number"):
-        fewest = max((DIGITS.get(name, 0) for name in names_of(FIELDS, asked.text)), default=0)
-        most = max((sum(map(str.isdigit, one)) for one in _DIGITS.findall(line)), default=0)
-        own = {*asked.text.split(), *figures.MONTHS}
-        found = [one for one in found if one.strip(" :：").casefold() not in asked.text]
-        found = [one for one in found if own.isdisjoint(one.casefold().split())]
-        if most < fewest or not _has_unit(asked, line):
-            return 0.0
-    if not found:
-        return 0.0
-    if asked.wish == "when" and all(map(_DAY_NAMED.fullmatch, found)):
-        return RELATIVE
-    said = sum(len(one.strip()) for one in found)
-    return 1.0 if 2 * said >= len(line.strip()) else AMONG_OTHERS
-
-
-def _has_unit(asked: Question, line: str) -> bool:
-    """Whether a line has the unit that a question names, beside a number or as its label."""
-    named = [key for key in UNITS if names_one(asked.text, *((key,) if key.isascii() else ("", key)))]
-    return not named or any(
-        re.search(rf"(?:\d ?|^)(?:{unit})(?![^\W\d_])", line, re.I)
-        for key in named
-        for unit in UNITS[key].split()
-    )
-
-
-def labels(wish: Wish, line: str) -> bool:
-    """Whether a line, in lower case, names what is wished for, as "Departure" does a date."""
-    pattern = _LABELS.get(wish)
-    return pattern is not None and pattern.search(line) is not None
-
-
 def _goes_on(question: str, words: list[str]) -> bool:
     """Whether a question is about the subject of an earlier one: it has no words, or refers to something."""
     if not words:
@@ -487,9 +474,9 @@ def _begins_anew(question: str) -> bool:
     """Whether a question names another thing of which the same is wanted: "and the electricity?" """
     spoken = [_plain(word) for word in _WORD.findall(question)]
     if is_chinese(question):
-        return re.match("那.+呢[？?]?$", question.strip()) is not None
+        return _CHINESE_ANEW.match(question.strip()) is not None
     refers = not _FOLLOWING.isdisjoint(spoken)
-    return not refers and (spoken[:1] == ["and"] or spoken[:2] in (["what", "about"], ["how", "about"]))
+    return not refers and (any(spoken[: len(one)] == one for one in _ANEW))
 
 
 def _plain(word: str) -> str:

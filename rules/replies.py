@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rules import facts, questions
+from rules import facts, questions, wordlists
 from rules.ahead import planned, planned_text, steps, told, under_way
 from rules.answers import (
     AGENDA,
@@ -35,16 +35,13 @@ from rules.answers import (
 from rules.questions import Question
 
 MAX_SINGLE = 4  # words that are searched for one by one
-MOST_READ = 3  # screenshots in which the answer is looked for
+MOST_READ = 5  # screenshots in which the answer is looked for
 MOST_TAKEN = 12  # screenshots of a time
 MAX_READ = 1_500  # characters of an attached picture's text that an answer repeats
 
-_REMEMBER = re.compile(
-    r"\s*(?:please\s+)?(?:remember|note|keep in mind)(?:\s+that)?[\s:,]+(?P<content>.+)",
-    re.IGNORECASE | re.DOTALL,
-)
-_REMEMBER_CHINESE = re.compile(
-    r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL
+_REMEMBER, _REMEMBER_CHINESE = (
+    re.compile(rf"\s*(?:{polite})*(?:{asking})[\s:：，,]*(?P<content>.+)", re.IGNORECASE | re.DOTALL)
+    for polite, asking in wordlists.table("questions")["remember"]
 )
 _NAMED = re.compile(r"#(\d+) \*\*")
 
@@ -68,7 +65,9 @@ def reply(
         return Reply(calls=[call(SAVE, content=content, memory_type="long_term")])
     if not answers and not pictures and questions.greets(question):
         return Reply(texts["greeting"])
-    left_out = _named_before(messages[:place]) if asked.is_other else set()
+    before = _named_before(messages[:place])
+    left_out = before if asked.is_other else set()
+    kept = before if asked.follows and not asked.is_other else set()
     started = under_way(asked, _earlier(messages[:place])) if not pictures else None
     period = questions.agenda_period(question)
     if AGENDA in offered and period is not None and not (pictures or asked.subject or started):
@@ -92,10 +91,10 @@ def reply(
     if SEARCH in offered and not pictures:
         if not answers:
             return Reply(calls=_searches(asked, question) + (_listings(asked) if RECORDS in offered else []))
-        if READ in offered and (calls := _readings(answers, left_out)):
+        if READ in offered and (calls := _readings(answers, left_out, kept)):
             return Reply(calls=calls)
     parts = [_picture_text(read(picture), texts) for picture in pictures]
-    answer = answered(asked, answers, texts, left_out)
+    answer = answered(asked, answers, texts, left_out, kept)
     parts += [memories_text(asked, remembered, texts), answer.text]
     return Reply("\n\n".join(filter(None, parts)) or texts["nothing"], [], answer.sources)
 
@@ -163,14 +162,16 @@ def _named_before(messages: list[dict[str, Any]]) -> set[int]:
     return {int(named[1])} if named else set()
 
 
-def _readings(answers: list[dict[str, Any]], left_out: set[int]) -> list[Call]:
-    """Calls that read the best screenshots of the searches; none when they were read or nothing was found."""
+def _readings(answers: list[dict[str, Any]], left_out: set[int], kept: set[int]) -> list[Call]:
+    """Calls that read the best screenshots of the searches, after `kept` ones; none when they were read or
+    nothing was found.
+    """
     if any(answer.get("tool") == READ for answer in answers):
         return []
     found = [
         result["id"] for answer in answers if answer.get("tool") == SEARCH for result in results_of(answer)
     ]
-    found = [number for number in dict.fromkeys(found) if number not in left_out]
+    found = [number for number in dict.fromkeys([*kept, *found]) if number not in left_out]
     return [call(READ, id=number) for number in found[:MOST_READ]]
 
 

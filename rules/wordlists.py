@@ -6,6 +6,7 @@ are read in a millisecond, arrays of a thousand strings are not.
 """
 
 import functools
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,18 @@ def lines(text: str) -> list[str]:
 def words(text: str) -> frozenset[str]:
     """The entries of a list that separates them by spaces."""
     return frozenset(text.split())
+
+
+def any_of(words: str) -> str:
+    """An expression for any of these words, the longest first."""
+    return "|".join(map(re.escape, sorted(words.split(), key=len, reverse=True)))
+
+
+def either(names: str) -> str:
+    """An expression for any of these names: English ones as whole words, and Chinese ones behind a bar."""
+    english, _, chinese = names.partition("|")
+    spoken = "|".join(re.escape(one.strip()) for one in sorted(english.split(","), key=len, reverse=True))
+    return "|".join(filter(None, (rf"\b(?:{spoken})\b" if spoken else "", any_of(chinese))))
 
 
 def is_interface(text: str) -> bool:

@@ -88,6 +88,7 @@ INSIDE = {
         "accounts keys totals",
         "sensitive",
         "days holdings joins layout likeness questions redaction templates",
+        "wished",
         "apps facts kinds moments noted pairs quotes",
         "answers names view vote",
         "ahead",

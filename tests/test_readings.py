@@ -608,3 +608,13 @@ def test_a_service_reads_what_it_has_stored_before_once_it_may(tmp_path, fake_ll
         assert service.get(f"/api/photos/{photo}")["text"] == "Library account\nDue on Friday"
         assert [item["id"] for item in service.get("/api/search?q=account")["items"]] == [photo]
     assert len(fake_llm.requests) == 1
+
+
+def test_a_text_has_a_tab_between_what_is_side_by_side():
+    placed = [("9:41", 0.1, 0.01, True), ("Gate", 0.1, 0.2, False), ("C12", 0.6, 0.201, False)]
+    placed += [("Seat", 0.1, 0.3, False)]
+    lines = [readings.Line(text, left, top, 0.2, 0.02, bar) for text, left, top, bar in placed]
+    read = readings.Lines(1080, 2400, lines)
+    assert read.in_rows(read.content) == "Gate\tC12\nSeat"
+    assert read.in_rows(read.text) == "9:41\nGate\tC12\nSeat"
+    assert read.in_rows("Gate\nC13") == "Gate\nC13"  # a person's own

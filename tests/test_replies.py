@@ -187,9 +187,13 @@ def filed(library, screens):
     """The names by id of these screens, stored with their records, taken an hour after the one before."""
     names = {}
     for number, (name, (text, kind, fields)) in enumerate(screens.items()):
-        photo_id = library.add(text, taken=NOW + number * timedelta(hours=1))
+        photo_id = library.add(text.replace("\t", "\n"), taken=NOW + number * timedelta(hours=1))
         names[photo_id] = name
-        lines = [Line(line, 0.99, 60, 60 * at, 900, 60 * at + 40) for at, line in enumerate(text.split("\n"))]
+        lines = [
+            Line(cell, 0.99, 60 + 250 * place, 60 * at, 260 + 250 * place, 60 * at + 40)
+            for at, row in enumerate(text.split("\n"))
+            for place, cell in enumerate(row.split("\t"))
+        ]
         with database.scope(), db.atomic():
             readings.save(photo_id, Page(1080, 2400, lines), reader="made-up")
         if kind:
@@ -636,9 +640,7 @@ def test_what_the_question_names_is_answered_and_not_what_stands_beside_it(besid
 )
 def test_the_line_that_is_cited_has_what_is_wished_for(beside, question, line):
     content, _, _ = beside(question)
-    with database.scope():
-        said = Message.select(Message.citations).order_by(Message.id.desc()).get().citations
-    assert [one["text"] for one in json.loads(said or "[]")] == [line], content
+    assert cited_lines() == [line], content
 
 
 @pytest.mark.parametrize(
@@ -662,3 +664,78 @@ def test_the_other_parcel_is_another_one(under_way):
     content, cited, _ = under_way("and the other one?", conversation)
     assert cited == ["locker"]
     assert "delivered" in content
+
+
+# Cells beside each other have a tab between them.
+TABLES = {
+    "speeds": (
+        "Line log\nMay 4, 2031 9:00 AM\nDownload\tUpload\tDelay\n81.5 Mbps\t12.7 Mbps\t17 ms\n"
+        "May 5, 2031 9:00 AM\nDownload\tUpload\tDelay\n64.1 Mbps\t9.9 Mbps\t22 ms", "", {},
+    ),
+    "ledger": (
+        "账本\n编号\t金额\t日期\t备注\n1\t¥18.00\t2031-05-04\t面条\n2\t¥26.00\t2031-05-04\t出租车\n"
+        "3\t¥77.00\t2031-05-04\t雨伞", "", {},
+    ),
+    "calls": ("Recents\nOlga Petit\n11:20 AM\t06:41\nTariq Bell\n3:05 PM\t48:12", "", {}),
+    "plans": (
+        "Plans\nLunch with Ines\n10:15 AM - 11:00 AM\nFerry to Skagen\n7:40 PM at Terminal 9", "", {},
+    ),
+    "months": ("Latest\nAug Lodging August\t-$450.00\nAug Kayak\t-$30.00", "", {}),
+    "chat": ("Ines Moreau\n7:28 PM\nThe ferry was late\nSee you there", "Chat", {
+        "participant": "Ines Moreau", "lastMessage": "See you there",
+    }),
+    "party": ("Garden party\nTent\nPaid by Tariq\t€61.00\nLanterns\nPaid by Olga\t€20.00", "", {}),
+    "shop": ("Lantern shop\nLanterns, box of ten\nPaid by card\t€13.00", "", {}),
+    "jobs": ("潜水教练\n月薪 8千\n蓝湾公司\n地址\t海滨路 9 号", "", {}),
+}  # fmt: skip
+
+
+@pytest.fixture
+def tables(tmp_path):
+    library = Library(tmp_path / "data")
+    yield from asking(library, filed(library, TABLES))
+
+
+def cited_lines():
+    """What the citations of the last answer quote."""
+    with database.scope():
+        said = Message.select(Message.citations).order_by(Message.id.desc()).get().citations
+    return [one["text"] for one in json.loads(said or "[]")]
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("How fast was the upload on May 5?", "9.9 Mbps"),
+        ("What was the delay on 4 May 2031?", "17 ms"),
+        ("出租车花了多少钱？", "¥26.00"),
+        ("How long did I talk with Tariq Bell?", "48:12"),
+        ("Which terminal does the ferry to Skagen leave from?", "7:40 PM at Terminal 9"),
+        ("How much was the lodging in August?", "-$450.00"),
+        ("潜水教练的工资是多少？", "月薪 8千"),
+    ],
+)
+def test_a_value_is_found_in_its_row_and_column(tables, question, line):
+    content, _, _ = tables(question)
+    assert cited_lines() == [line], content
+
+
+def test_a_question_that_goes_on_is_answered_from_the_same_screenshot_first(tables):
+    content, cited, conversation = tables("Who paid for the tent?")
+    assert (cited, "Tariq" in content) == (["party"], True), content
+    content, cited, _ = tables("And for the lanterns?", conversation)
+    assert (cited, "Olga" in content) == (["party"], True), content
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much was the lodging in June?",
+        "What did Tariq Bell say about the harvest?",
+        "Which gate does the ferry to Skagen leave from?",
+        "How long did I talk with Greta Lind?",
+    ],
+)
+def test_what_is_of_another_month_person_or_kind_is_no_answer(tables, question):
+    content, cited, _ = tables(question)
+    assert cited == [], content
