@@ -104,7 +104,7 @@ def _is_certain(asked: Question, one: "_Candidate") -> bool:
         things = questions.pieces(questions.things_in(asked))
         return not things or any(questions.is_on(thing, one.said) for thing in things)
     # What is beside a name also answers what a person says.
-    named = questions.names_of(questions.FIELDS, asked.text).keys() - {facts.SAID}
+    named = questions.names_of(questions.FIELDS, asked.text).keys() - {questions.SAID}
     return asked.wish == "count" or (asked.wish == "" and (bool(asked.sought) or not named))
 
 

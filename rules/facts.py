@@ -10,7 +10,6 @@ from engines.records import TYPES, Field, Record
 from rules import questions, templates, wordlists
 from rules.questions import Question
 
-SAID = "lastMessage"  # what a person of the record says
 NAMED, WISHED = 1.0, 0.6  # how well a field answers: the question names it, or only a kind of field
 
 # The kinds of fields that answer, and the names of those of text.
@@ -48,7 +47,7 @@ def answer(asked: Question, records: Sequence[Record], language: str) -> Fact | 
             found = [field for field in record.fields if _is_wished(asked, record, field)]
             worth = WISHED
         for field in found:
-            if field.name == SAID and not is_about(asked, [record]):
+            if field.name == questions.SAID and not is_about(asked, [record]):
                 continue  # somebody else's
             value = _worded(record, field, language)
             if value and not (isinstance(field.value, str) and value.casefold() in asked.text):

@@ -36,6 +36,7 @@ _QUESTION_WORDS |= wordlists.words(_TABLE["sum"])
 FIELDS: dict[str, str] = _TABLE["fields"]
 TYPES: dict[str, str] = _TABLE["types"]
 THREADS: dict[str, str] = _TABLE["threads"]
+SAID = "lastMessage"  # what a person says
 CHINESE_FIELDS = frozenset(name for names in FIELDS.values() for name in names.partition("|")[2].split())
 _WORD = re.compile(r"[^\W_]+(?:['’.@:/_-][^\W_]+)*")
 
@@ -209,6 +210,11 @@ def wants_sum(asked: Question) -> bool:
 def wants_part(asked: Question) -> bool:
     """Whether a part of a place is asked for by its name, as "which gate": another place is none."""
     return bool(asked.sought) and _PARTS.search(" ".join(asked.sought).casefold()) is not None
+
+
+def wants_words(asked: Question) -> bool:
+    """Whether it is asked what somebody says."""
+    return asked.wish == "" and SAID in names_of(FIELDS, asked.text)
 
 
 def thread_of(asked: Question) -> str:

@@ -21,9 +21,11 @@ ENOUGH = 0.6  # share of the words that must be on the screenshot
 # Parts of a score: the words on a line, those beside it, what is wished for near it, and a label of that.
 ON_LINE, BESIDE, WISHED, LABELLED = 0.6, 0.4, 0.5, 0.3
 BELOW = 0.9  # of a word beside: a name is more often above what belongs to it than below
+FARTHEST = 12  # rows between a name and what answers
 NEAR = 3  # lines: at this distance, what is wished for counts half
 ABOVE = 3  # lines: so much farther is what stands above a name than what stands below it
 MOST_ENTRIES = 12  # lines of a list under its heading
+MOST_SAID = 3  # of a name, when it was written, and what is said
 MAX_LABEL = 24  # characters
 _NAME = re.compile(r"\b[A-Z][^\W\d_]{2,}\b")
 _UNIT = re.compile(r"\([^()]*\)$")  # behind a label
@@ -60,8 +62,9 @@ class _Text:
         days = [_figures_on(line) for line in self.folded]
         self.units += [{DAY}] if question.days else []
         wanted = set().union(*self.units) - {DAY}
+        names = [of for word, of in zip(question.wanted, self.units, strict=False) if " " in word]
         self.present = [
-            {word for word in wanted if questions.is_on(word, line)}
+            _whole({word for word in wanted if questions.is_on(word, line)}, names)
             | ({DAY} if not question.days.isdisjoint(on) else set())
             for line, on in zip(self.folded, days, strict=True)
         ]
@@ -138,6 +141,8 @@ def best(question: Question, text: str, about: str = "") -> Quote:
     lines = page.lines
     if questions.wants_entries(question):
         quoted = lines[place : place + MOST_ENTRIES]
+    elif score and answer is None and questions.wants_words(question):
+        quoted = lines[place : place + MOST_SAID]
     else:
         quoted = _quoted(lines, place, answer) if score else []
     return Quote(
@@ -182,13 +187,23 @@ def _best_place(question: Question, page: _Text) -> tuple[float, int, int | None
         of_line = ON_LINE * on_line / max(1, len(units) + 0.5 * len(helpful)) + BESIDE * beside
         before = question.wish == "who" and len(lines[at]) > MAX_LABEL
         near = max(
-            ((_nearness(page, at, other, before=before) * fit, -other) for other, fit in worth.items()),
+            (
+                (_nearness(page, at, other, before=before) * fit, -other)
+                for other, fit in worth.items()
+                if page.distance(at, other) <= FARTHEST
+            ),
             default=None,
         )
         total = of_line + (near[0] if near else 0.0)
         if total > best[0]:
             best = total, at, -near[1] if near else None
     return best
+
+
+def _whole(found: set[str], names: list[set[str]]) -> set[str]:
+    """The pieces on a line, without a part of a name, which is another's."""
+    parts = (of for of in names if len(of & found) < ENOUGH * len(of))
+    return found.difference(*parts)
 
 
 def _figures_on(line: str) -> set[str]:
@@ -253,7 +268,7 @@ def _labels_of(question: Question, folded: list[str]) -> dict[str, bool]:
         plain = terms.fold(word).casefold()
         is_name = not names or any(plain in questions.all_names(questions.FIELDS[key]) for key in names)
         if (
-            is_name and not plain[0].isdigit() and " " not in plain and plain in question.text
+            is_name and not plain[0].isdigit() and not _is_named(word) and plain in question.text
         ):  # and not only in the question before
             forms = [
                 plain,
@@ -262,6 +277,11 @@ def _labels_of(question: Question, folded: list[str]) -> dict[str, bool]:
             ]
             found |= dict.fromkeys(forms, False)
     return found | {name: True for key in names for name in questions.all_names(questions.FIELDS[key])}
+
+
+def _is_named(word: str) -> bool:
+    """Whether a word of a question is a name, which is no label."""
+    return " " in word or (word[:1].isupper() and not word.isupper())
 
 
 def _fits(question: Question, value: str, *, is_field: bool) -> bool:

@@ -16,9 +16,14 @@ _TABLE = wordlists.table("questions")
 _ENGLISH_FIELDS = (names.partition("|")[0].strip().split(", ") for names in FIELDS.values())
 _FIELD_NAMES = CHINESE_FIELDS.union(*_ENGLISH_FIELDS)
 _DAYS = either(_TABLE["days_named"])
+_ASKS_CLOCK, _CLOCK = (
+    re.compile(either(_TABLE["clock"])),
+    re.compile(rf"(?<!\d){CLOCK}|\d ?[ap]m\b|\d[点點]", re.I),
+)
 _DAY_NAMED = re.compile(_DAYS, re.I)
 _IP = r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
 _SIGNS = rf"(?:{SIGN}|[\u20a0-\u20c0])"  # the block of currency signs
+_LARGE, _WITHIN = _TABLE["places_chinese"]
 _BEHIND = _TABLE["behind"]  # what stands behind a number or a name of the kind that is wished for
 _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "when": re.compile(
@@ -31,7 +36,7 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
     "who": re.compile(rf"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){{0,3}}|@\w|{any_of(_BEHIND['who'])}"),
     "where": re.compile(
         rf"{either(_TABLE['places'])}|(?-i:\b(?:at|in) (?:the )?[A-Z]|\d{{1,4}} (?!{MONTH})[A-Z][a-z]+)"
-        rf"|[a-zß-ÿ](?:{any_of(_BEHIND['where'])}) ?\d|[{_TABLE['places_chinese']}]|[\w.]@\w|{_IP}",
+        rf"|[a-zß-ÿ](?:{any_of(_BEHIND['where'])}) ?\d|[{_LARGE}].*[{_WITHIN}]|[{_LARGE}{_WITHIN}](?=$|[\d\s,，、)）-])|[\w.]@\w|{_IP}",
         re.I,
     ),
     "link": re.compile(rf"https?:\S*|(?<![@\w.-])[\w-]+(?:\.[\w-]+)*\.[a-z]{{2,12}}(?:/\S*|\b(?![.@]))|{_IP}", re.I),
@@ -56,6 +61,10 @@ def answers(asked: Question, line: str) -> float:
     if pattern is None or (asked.wish == "who" and _is_label(line)):
         return 0.0
     line = line[:MAX_ANSWERING]
+    if asked.wish == "when" and _ASKS_CLOCK.search(asked.text) and not _CLOCK.search(line):
+        return 0.0
+    if asked.wish == "number":
+        line = _without_names(asked, line)
     found = [one[0] for one in pattern.finditer(line)]
     if asked.wish in ("who", "where", "number"):
         found = [one for one in found if one.strip(" :：").casefold() not in asked.text]
@@ -72,6 +81,12 @@ def answers(asked: Question, line: str) -> float:
         return RELATIVE
     said = sum(len(one.strip()) for one in found)
     return 1.0 if 2 * said >= len(line.strip()) else AMONG_OTHERS
+
+
+def _without_names(asked: Question, line: str) -> str:
+    """A line without times, and without what begins with a word of the question: "gemma-2" is no number."""
+    words = tuple(word.casefold() for word in asked.wanted if word.isascii())
+    return " ".join(one for one in _CLOCK.sub("", line).split() if not one.casefold().startswith(words))
 
 
 def _is_label(line: str) -> bool:

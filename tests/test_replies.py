@@ -686,6 +686,9 @@ TABLES = {
     }),
     "party": ("Garden party\nTent\nPaid by Tariq\t€61.00\nLanterns\nPaid by Olga\t€20.00", "", {}),
     "shop": ("Lantern shop\nLanterns, box of ten\nPaid by card\t€13.00", "", {}),
+    "model": ("Models\nheron-3-7b\nSize: 4.25 GB\n19:02", "", {}),
+    "letters": ("Letters\nOlaf Lind\n20 min\nThe boat is painted\nGreta\n1 hour\nSee you in harbour", "", {}),
+    "evening": ("Edit event\nLantern evening\nJanuary 23 (Tue)\n08:30 PM", "", {}),
     "jobs": ("潜水教练\n月薪 8千\n蓝湾公司\n地址\t海滨路 9 号", "", {}),
 }  # fmt: skip
 
@@ -713,6 +716,8 @@ def cited_lines():
         ("Which terminal does the ferry to Skagen leave from?", "7:40 PM at Terminal 9"),
         ("How much was the lodging in August?", "-$450.00"),
         ("潜水教练的工资是多少？", "月薪 8千"),
+        ("How big is heron?", "4.25 GB"),
+        ("What time does the Lantern evening start?", "08:30 PM"),
     ],
 )
 def test_a_value_is_found_in_its_row_and_column(tables, question, line):
@@ -739,3 +744,10 @@ def test_a_question_that_goes_on_is_answered_from_the_same_screenshot_first(tabl
 def test_what_is_of_another_month_person_or_kind_is_no_answer(tables, question):
     content, cited, _ = tables(question)
     assert cited == [], content
+
+
+def test_what_somebody_says_is_what_stands_below_the_name(tables):
+    content, cited, _ = tables("What did Olaf Lind write?")
+    assert (cited, "The boat is painted" in content, "Letters" in content) == (["letters"], True, False), (
+        content
+    )
