@@ -26,6 +26,7 @@ NEAR = 3  # lines: at this distance, what is wished for counts half
 ABOVE = 3  # lines: so much farther is what stands above a name than what stands below it
 MOST_ENTRIES = 12  # lines of a list under its heading
 MOST_SAID = 3  # of a name, when it was written, and what is said
+FEWEST_COLUMNS = 3  # of a table
 MAX_LABEL = 24  # characters
 _NAME = re.compile(r"\b[A-Z][^\W\d_]{2,}\b")
 _UNIT = re.compile(r"\([^()]*\)$")  # behind a label
@@ -107,6 +108,22 @@ class _Text:
         ):
             return below[row.index(at)]
         return at + 1 if at + 1 < len(self.lines) else None
+
+    def in_column(self, at: int) -> int | None:
+        """The line in the column of a table that this line heads, in the row with most of the other words of
+        the question; None where it heads no column. Of a row with more cells than headings, the last ones
+        are theirs.
+        """
+        heads = self._row(self.rows[at])
+        if len(heads) < FEWEST_COLUMNS or any(map(self._has_digits, heads)):
+            return None
+        below = (self._row(row) for row in range(self.rows[at] + 1, self.rows[-1] + 1))
+        others = [of - self.present[at] for of in self.units]
+        shares = [
+            (_share(self.on_rows(self.rows[row[0]]), others), row) for row in below if len(row) >= len(heads)
+        ]
+        share, row = max(shares, key=lambda one: one[0], default=(0.0, []))
+        return row[heads.index(at) - len(heads)] if share else None
 
     def distance(self, at: int, other: int) -> float:
         """How many rows two lines are apart; of a row of values, only its own belongs to a label."""
@@ -218,7 +235,7 @@ def _months_of(terms_of_days: set[str]) -> set[str]:
 
 def _share(found: set[str], pieces: list[set[str]]) -> float:
     """Which part of the words is there: each counts the same, since a long Chinese one has more pieces."""
-    return sum(len(of & found) / len(of) for of in pieces) / max(1, len(pieces))
+    return sum(len(of & found) / len(of) for of in pieces if of) / max(1, len(pieces))
 
 
 def _is_left(question: Question, folded: list[str], at: int) -> bool:
@@ -241,13 +258,14 @@ def _labelled(question: Question, page: _Text) -> str:
             continue
         near = page.on_rows(*range(page.rows[at] - REACH, page.rows[at] + 2))
         worth = (named[label], _share(near, page.units), len(label))
-        if worth <= best or not page.covers(page.near(at)):
+        cell = page.in_column(at)
+        if worth <= best or not page.covers(page.near(at, at if cell is None else cell)):
             continue
         rest = page.lines[at][-len(behind) :].strip() if colon and behind.strip() else ""
-        beside = page.beside(at)
+        beside = page.beside(at) if cell is None else cell
         rest = rest or (page.lines[beside] if beside is not None and page.folded[beside] not in named else "")
         is_new = terms.fold(rest).casefold() not in question.text
-        if rest and is_new and _fits(question, rest, is_field=worth[0]):
+        if rest and is_new and (cell is not None or _fits(question, rest, is_field=worth[0])):
             best, value = worth, rest[:MAX_LINE]
     return value
 

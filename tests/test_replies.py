@@ -676,6 +676,10 @@ TABLES = {
         "账本\n编号\t金额\t日期\t备注\n1\t¥18.00\t2031-05-04\t面条\n2\t¥26.00\t2031-05-04\t出租车\n"
         "3\t¥77.00\t2031-05-04\t雨伞", "", {},
     ),
+    "depot": (
+        "Depot\nGoods\tSupplier\tState\tShelf\nRope\tTarn Ltd\topen\tB\nBuoys\tHelm & Son\tchecked\tC\n"
+        "Edit\tSails\tWren Works\topen\tD", "", {},
+    ),
     "calls": ("Recents\nOlga Petit\n11:20 AM\t06:41\nTariq Bell\n3:05 PM\t48:12", "", {}),
     "plans": (
         "Plans\nLunch with Ines\n10:15 AM - 11:00 AM\nFerry to Skagen\n7:40 PM at Terminal 9", "", {},
@@ -716,6 +720,8 @@ def cited_lines():
         ("Which terminal does the ferry to Skagen leave from?", "7:40 PM at Terminal 9"),
         ("How much was the lodging in August?", "-$450.00"),
         ("潜水教练的工资是多少？", "月薪 8千"),
+        ("What is the state of the buoys?", "checked"),
+        ("Who is the supplier of the sails?", "Wren Works"),
         ("How big is heron?", "4.25 GB"),
         ("What time does the Lantern evening start?", "08:30 PM"),
     ],
