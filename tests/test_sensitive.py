@@ -196,6 +196,7 @@ STATES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("country", STATES)
 @given(drawn=st.data())
 def test_the_numbers_of_a_state_are_judged_as_by_another_library(country, drawn):
@@ -262,6 +263,7 @@ def test_hostile_text_is_searched_in_linear_time(piece):
     sensitive.find((piece * 50_000)[:50_000].split(" "))
 
 
+@pytest.mark.slow
 def test_drawn_screens_are_judged_rightly():
     drawn = [*screens.sensitive_screens(SEED, 800), *screens.look_alikes(SEED, 800)]
     counts = screens.measure((screen, screen.text.split("\n")) for screen in drawn)
