@@ -12,10 +12,11 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 
-from rules import checks
-from rules.labels import Labels, data, entries, is_excluded, is_made, is_random, transitions, words
+from rules import checks, wordlists
+from rules.labels import Labels, is_excluded, is_made, is_random, transitions, words
 from rules.searched import Span, Text, fold
 
+_TABLE = wordlists.table("keys")
 _KEY_WORD = Labels("key")
 _PRIVATE_WORD = Labels("private_key")
 _RECOVERY_WORD = Labels("recovery")
@@ -60,7 +61,7 @@ def _as_read(prefix: str) -> str:
 
 
 _PREFIXES = sorted(
-    ((_as_read(prefix), least) for prefix, least in data("keys")["prefixes"].items()),
+    ((_as_read(prefix), least) for prefix, least in _TABLE["prefixes"].items()),
     key=lambda one: -len(one[0]),
 )
 _KEY = re.compile("|".join(rf"(?:{prefix})" for prefix, _ in _PREFIXES))
@@ -106,14 +107,14 @@ def _is_key(prefix: str, read: str, least: int) -> bool:
 
 
 _FORMS = tuple(
-    re.compile(rf"(?<![A-Za-z0-9_-])(?:{form})(?![A-Za-z0-9])") for form in data("keys")["forms"].values()
+    re.compile(rf"(?<![A-Za-z0-9_-])(?:{form})(?![A-Za-z0-9])") for form in _TABLE["forms"].values()
 )
-_WEBHOOKS = tuple(re.compile(form, re.IGNORECASE) for form in data("keys")["webhooks"].values())
+_WEBHOOKS = tuple(re.compile(form, re.IGNORECASE) for form in _TABLE["webhooks"].values())
 
 # ----------------------------------------------------------------------------------------------- in addresses
 
-_NAMES = frozenset(entries(data("keys")["parameters"]["names"]))
-_WAYS = tuple(entries(data("keys")["parameters"]["ways"]))
+_NAMES = frozenset(wordlists.entries(_TABLE["parameters"]["names"]))
+_WAYS = tuple(wordlists.entries(_TABLE["parameters"]["ways"]))
 _ADDRESS = re.compile(
     r"(?<![A-Za-z0-9])(?:[a-z][a-z0-9+.-]{1,20}: ?//|www\."
     r"|[a-z0-9-]{1,60}\.[a-z0-9.-]{2,60}/)[^\s\"'<>]{6,1200}",

@@ -9,8 +9,9 @@ nearly everything is one, after a blank or below only what is made as passwords 
 import re
 from collections.abc import Iterator
 
-from rules.labels import Labels, is_excluded, is_made, is_phrase, listed, transitions
+from rules.labels import Labels, is_excluded, is_made, is_phrase, transitions
 from rules.searched import Span, Text, fold
+from rules.wordlists import END, START, any_of, listed
 
 _PASSWORD = Labels("password")
 _PIN = Labels("pin")
@@ -18,18 +19,11 @@ _LOGIN = Labels("login")
 _OTHER_CODE = Labels("other_code")
 _ONE_TIME = Labels("code")
 
-_LINKS = "|".join(
-    sorted(
-        (re.escape(fold(word)) for word in listed("links") if word.isascii() or word[0] < "\u0e00"),
-        key=len,
-        reverse=True,
-    )
-)
-_LINKS_CJK = "|".join(re.escape(word) for word in listed("links") if word[0] >= "\u0e00")
+_LINKS = any_of(map(fold, listed("labels", "links")), START, END)
 # What is between a label and its value, on the folded text.
 _ASSIGNED = re.compile(
-    rf"""["'`*_)\]]{{0,3}}(?: ?\([^()\n]{{1,30}}\))?[^\S\n]{{0,3}}(?:[^:=\n.;,]{{1,40}}?)??(?:(?<![a-z])"""
-    rf"""(?:{_LINKS})(?![a-z])|{_LINKS_CJK}|:=|[=-]>|→|[:=>])[: ]?["'`\[]{{0,2}}[^\S\n]{{0,3}}["'`]{{0,2}}"""
+    rf"""["'`*_)\]]{{0,3}}(?: ?\([^()\n]{{1,30}}\))?[^\S\n]{{0,3}}(?:[^:=\n.;,]{{1,40}}?)??(?:{_LINKS}"""
+    rf"""|:=|[=-]>|→|[:=>])[: ]?["'`\[]{{0,2}}[^\S\n]{{0,3}}["'`]{{0,2}}"""
 )
 _VALUE = re.compile(r"[!-~À-ɏА-яЁё]{4,64}")
 _PHRASE = re.compile(r"[A-Za-z]{3,14}(?:[ -][A-Za-z]{3,14}){2,11}(?=[ .\"']{0,3}$)", re.MULTILINE)

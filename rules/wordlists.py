@@ -1,18 +1,24 @@
 """The lists of words that the rules go by. They are data, in `rules/words/*.toml`, each with its source: a
 word is found and added there, and no code changes.
 
-A list is one text with an entry a line, or with entries between spaces where none contains one: such texts
-are read in a millisecond, arrays of a thousand strings are not.
+A list is one text with an entry a line, or with entries between spaces where none contains one, or between
+commas: such texts are read in a millisecond, arrays of a thousand strings are not.
 """
 
 import functools
+import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 WORDS = Path(__file__).with_name("words")
+# What is around a word in letters, in expressions that ignore case.
+START, END = r"(?<![a-z])", r"(?![a-z])"
+_UNSPACED = "\u2e80"  # from here on characters are of scripts without blanks between words, or with endings
 
 
+@functools.cache
 def table(name: str) -> dict[str, Any]:
     """What `rules/words/{name}.toml` holds."""
     return tomllib.loads((WORDS / f"{name}.toml").read_text(encoding="utf-8"))
@@ -26,6 +32,28 @@ def lines(text: str) -> list[str]:
 def words(text: str) -> frozenset[str]:
     """The entries of a list that separates them by spaces."""
     return frozenset(text.split())
+
+
+def entries(text: str) -> list[str]:
+    """The entries of a list that has commas between them."""
+    return [entry for part in text.split(",") if (entry := " ".join(part.split()))]
+
+
+def listed(name: str, part: str) -> list[str]:
+    """The entries of a list of `words/{name}.toml` in all its languages, with commas between them."""
+    return [entry for text in table(name)[part].values() for entry in entries(text)]
+
+
+def any_of(words: Iterable[str], start: str = "", end: str = "") -> str:
+    """An expression for any of these words, the longest first. `start` and `end` are around those of scripts
+    that have blanks between words.
+    """
+    found = sorted(set(words), key=lambda word: (-len(word), word))
+    spaced = "|".join(re.escape(word) for word in found if word[0] < _UNSPACED)
+    others = "|".join(re.escape(word) for word in found if word[0] >= _UNSPACED)
+    if spaced and (start or end):
+        spaced = f"{start}(?:{spaced}){end}"
+    return "(?:" + ("|".join(filter(None, (spaced, others))) or "(?!)") + ")"
 
 
 def is_interface(text: str) -> bool:
