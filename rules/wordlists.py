@@ -44,6 +44,11 @@ def listed(name: str, part: str) -> list[str]:
     return [entry for text in table(name)[part].values() for entry in entries(text)]
 
 
+def any_in(name: str, part: str, start: str = "", end: str = "") -> str:
+    """An expression for any entry of `listed(name, part)`; `start` and `end` as in `any_of`."""
+    return any_of(listed(name, part), start, end)
+
+
 def any_of(words: Iterable[str], start: str = "", end: str = "") -> str:
     """An expression for any of these words, the longest first. `start` and `end` are around those of scripts
     that have blanks between words.
