@@ -51,9 +51,7 @@ _ALONE = tuple(
 _RESIDENT = re.compile(rf"(?<![0-9A-Za-z]){D}{{2}}[ ]?(?:{D}[ ./-]?){{15}}[0-9Xx{ALIKE}](?![0-9A-Za-z])")
 _PART = re.compile(r"[A-Za-z0-9&](?:[A-Za-z0-9./()&+-]{0,40}[A-Za-z0-9)])?")
 _SIGNS = re.compile(r"[ ./()·-]")
-_SENTENCE = re.compile(
-    r"(?<![a-z])(?:required|upload|photo|scan|renew|copy of|bring|valid passport|application fee)(?![a-z])"
-)
+_SENTENCE = re.compile(wordlists.any_in("identity", "asked", wordlists.START, wordlists.END))
 
 
 def identity_numbers(text: Text) -> Iterator[Span]:
