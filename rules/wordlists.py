@@ -44,6 +44,18 @@ def listed(name: str, part: str) -> list[str]:
     return [entry for text in table(name)[part].values() for entry in entries(text)]
 
 
+def numbered(name: str, part: str, first: int = 0) -> dict[str, int]:
+    """The number of each word of such a list whose entries are in their order, like the months; an entry has
+    all forms of a name, between spaces.
+    """
+    return {
+        form: number
+        for text in table(name)[part].values()
+        for number, forms in enumerate(entries(text), first)
+        for form in forms.split()
+    }
+
+
 def any_in(name: str, part: str, start: str = "", end: str = "") -> str:
     """An expression for any entry of `listed(name, part)`; `start` and `end` as in `any_of`."""
     return any_of(listed(name, part), start, end)
