@@ -21,6 +21,10 @@ from rules import wordlists
 from rules.wordlists import any_in, any_of
 
 ALIKE = 85  # rapidfuzz ratio (0 to 100) from which two texts may say the same; their words decide
+# The ratio for titles. Those that differ by case, punctuation, an article or an ending score 93 to 97;
+# "flight to Berlin" and "flight from Berlin" score 88. Long titles may differ by a number or a day alone, so
+# these are compared separately (`_NUMBERS_AND_DAYS`).
+TITLES_ALIKE = 90
 # Words of a message that are checked for typos, the longest first. Each is compared with all words of all
 # memories.
 MAX_TYPOS = 8
@@ -161,6 +165,25 @@ def says_the_same(text: str, other: str) -> bool:
     shorter, longer = sorted((terms_of(text), terms_of(other)), key=len)
     more = bare_words(text) ^ bare_words(other)
     return not more or (longer[: len(shorter)] == shorter and not more & _NEGATIONS)
+
+
+def titles_alike(title: str, other: str) -> bool:
+    """Whether two titles say the same in nearly the same words, with the same numbers and days."""
+    one, two = (" ".join(re.findall(r"\w+", terms.fold(text).casefold())) for text in (title, other))
+    numbers, others = map(_NUMBERS_AND_DAYS.findall, (one, two))
+    return fuzz.ratio(one, two) >= TITLES_ALIKE and numbers == others
+
+
+_CHINESE_NUMBER = "[一二三四五六七八九十]"
+_MONTHS, _WEEKDAYS = (
+    any_of(names.split()[0] for names in wordlists.entries(wordlists.table("days")[part]["en"]))
+    for part in ("months", "weekdays")
+)
+_NUMBERS_AND_DAYS = re.compile(
+    r"\d+|(?<=周)[一二三四五六日天]|(?<=星期)[一二三四五六日天]"
+    # A number starts where none goes on: tried from each of its characters, it would take quadratic time.
+    rf"|(?<!{_CHINESE_NUMBER}){_CHINESE_NUMBER}++(?=月)|\b{_WEEKDAYS}|\b{_MONTHS}\b"
+)
 
 
 class _Texts(NamedTuple):
