@@ -31,12 +31,15 @@ _DIGITS = {digit: number for number, digit in enumerate("〇一二三四五六�
 # January is 1, and Monday is 0.
 _MONTHS, _ENGLISH = (wordlists.numbered("days", part, 1) for part in ("months", "numbers"))
 _WEEKDAYS, _SHORT_WEEKDAYS = (wordlists.numbered("days", part) for part in ("weekdays", "weekdays_short"))
-_RELATIVE = {
-    word: int(days)
-    for days, languages in wordlists.table("days")["relative"].items()
-    for words in languages.values()
-    for word in wordlists.entries(words)
-}
+_RELATIVE, _WEEKS = (
+    {
+        word: int(number)
+        for number, languages in wordlists.table("days")[part].items()
+        for words in languages.values()
+        for word in wordlists.entries(words)
+    }
+    for part in ("relative", "weeks")
+)
 _EVENINGS = frozenset(wordlists.listed("days", "evenings"))
 # The part of the day of each Chinese word for one.
 _PARTS = {
@@ -354,8 +357,7 @@ def _of_week(match: re.Match[str]) -> Day | None:
     if weekday is None:
         row = "月火水木金土日" if word in "月火水木金土" or match[0][0] == "(" else "一二三四五六日天"
         weekday = row.index(word[-1]) % 7
-    weeks = 1 if prefix in ("next", "下", "下个") else 0 if prefix in ("本", "这", "这个") else None
-    return Day(weekday=weekday, weeks=weeks)
+    return Day(weekday=weekday, weeks=_WEEKS.get(prefix))
 
 
 def _nth(match: re.Match[str]) -> Day | None:
@@ -443,7 +445,13 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
         _of_week,
     ),
     (re.compile(r"(?P<next>)\((?P<w>[月火水木金土日])\)"), _of_week),
-    (re.compile(r"(?P<next>下个?|本|这个?)?(?P<w>(?:周|星期|礼拜)[一二三四五六日天])(?![年岁])"), _of_week),
+    (
+        re.compile(
+            rf"(?P<next>{any_of(word for word in _WEEKS if not word.isascii())})?"
+            rf"(?P<w>{any_in('days', 'week')}[一二三四五六日天])(?![年岁])"
+        ),
+        _of_week,
+    ),
     (re.compile(rf"(?<![a-z\d])(?:the ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
     (re.compile(rf"(?<={any_of(['day', *_SHORT])} ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
     (
