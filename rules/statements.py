@@ -81,11 +81,12 @@ _CLAUSE = re.compile(r"(?<=[!?;。！？；，\n])|(?<=[.,])\s+")
 _TO_KEEP = re.compile(any_in("statements", "to_keep"), re.IGNORECASE)
 _RECALLING = re.compile(  # the same words, but about the past
     rf"\b{any_in('statements', 'persons')}\b(?:['’](?:m|ve|d))?(?:\s+[\w'’]+){{0,2}}\s+remember|"
-    r"\b(?:do|did|don['’]t|didn['’]t)\s+(?:you|i|we)\s+(?:\w+\s+)?remember|"
-    r"remember(?:ed|s)\b|reminded\b|reminders?\b|"
+    rf"\b{any_in('statements', 'auxiliaries')}\s+(?:you|i|we)\s+(?:\w+\s+)?remember|"
+    + any_in("statements", "recalled", end=r"\b")
+    + "|"
     rf"remind\s+(?:me|us)\s+(?:of\s+)?{any_in('statements', 'asking')}\b|"
     # Bounded: otherwise a long message of only such words would take seconds.
-    rf"[我还]记得|记得.{{0,60}}[吗呢?？]|提醒.{{0,60}}{any_in('statements', 'asked_of_reminders')}",
+    rf"记得.{{0,60}}[吗呢?？]|提醒.{{0,60}}{any_in('statements', 'asked_of_reminders')}",
     re.IGNORECASE | re.DOTALL,
 )
 _REQUEST = re.compile(
