@@ -102,6 +102,7 @@ SEED = 20261122  # of the screens in tests; another than while the rules were tu
         ("支付密码\n修改", []),
         ("password = getpass.getpass()", []),
         ("1Password\nVersion 8.10.38", []),
+        ("Der API-Schlüssel ist q7Rk2vPz9LmX4tYb8WcN", ["api_key"]),
         ("sk-proj-abcDEF1234567890abcdEFGH", ["api_key"]),
         ("token ghp_abcdEFGH1234567890abcdefghij123456ab", ["api_key"]),
         ("ghp abcdEFGH1234567890abcdefghij123456ab", ["api_key"]),  # the sign was read as a blank
