@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rules import facts, questions, wordlists
+from rules import facts, questions
 from rules.ahead import planned, planned_text, steps, told, under_way
 from rules.answers import (
     AGENDA,
@@ -44,7 +44,7 @@ _REMEMBER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _REMEMBER_CHINESE = re.compile(
-    rf"\s*(?:请)?(?:帮我)?{wordlists.any_in('statements', 'to_note')}[\s:：，,]*(?P<content>.+)", re.DOTALL
+    r"\s*(?:请)?(?:帮我)?(?:记住|记下|记得|记一下)[\s:：，,]*(?P<content>.+)", re.DOTALL
 )
 _NAMED = re.compile(r"#(\d+) \*\*")
 

@@ -19,7 +19,7 @@ _DATE = (
     r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
     rf"|\d{{1,2}}\.? {MONTH}\.?,? \d{{4}}|{MONTH}\.? \d{{1,2}}(?:,? \d{{4}})?)(?:[\s(].{{0,18}})?"
 )
-_UNITS = wordlists.any_of(wordlists.words(wordlists.table("signs")["ago"]["signed"]))
+_UNITS = wordlists.any_of(wordlists.table("signs")["ago"]["signed"])
 _LONG_TIME = rf"(?:an?|a few|\d{{1,3}}) {_UNITS}s? ago"
 _TIME = rf"(?:{_LONG_TIME}|{AGO}|{_DATE})"
 # The time of a post, perhaps with a word before it and what was done then behind it: "posted 3h ago".

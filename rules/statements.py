@@ -75,7 +75,7 @@ _EMPTY, LINKING, _NEGATIONS, _REPORTING, _RETELLING = (
     wordlists.words(wordlists.table("statements")[name])
     for name in ("empty", "linking", "negations", "reporting", "retelling")
 )
-_EMPTY_CHINESE = re.compile(any_of(wordlists.words(wordlists.table("statements")["empty_chinese"])))
+_EMPTY_CHINESE = re.compile(any_of(wordlists.table("statements")["empty_chinese"]))
 
 _CLAUSE = re.compile(r"(?<=[!?;。！？；，\n])|(?<=[.,])\s+")
 _TO_KEEP = re.compile(any_in("statements", "to_keep"), re.IGNORECASE)

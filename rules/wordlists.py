@@ -15,7 +15,7 @@ from typing import Any
 WORDS = Path(__file__).with_name("words")
 # What is around a word in letters, in expressions that ignore case.
 START, END = r"(?<![a-z])", r"(?![a-z])"
-_UNSPACED = "\u2e80"  # from here on characters are of scripts without blanks between words, or with endings
+_UNSPACED = "\u2e80"  # here begin scripts whose words have no blanks between them, or have endings
 
 
 @functools.cache
@@ -61,10 +61,11 @@ def any_in(name: str, part: str, start: str = "", end: str = "") -> str:
     return any_of(listed(name, part), start, end)
 
 
-def any_of(words: Iterable[str], start: str = "", end: str = "") -> str:
-    """An expression for any of these words, the longest first. `start` and `end` are around those of scripts
-    that have blanks between words.
+def any_of(words: str | Iterable[str], start: str = "", end: str = "") -> str:
+    """An expression for any of these words, the longest first; a text has them between spaces. `start` and
+    `end` are around those of scripts that have blanks between words.
     """
+    words = words.split() if isinstance(words, str) else words
     found = sorted(set(words), key=lambda word: (-len(word), word))
     spaced = "|".join(re.escape(word) for word in found if word[0] < _UNSPACED)
     others = "|".join(re.escape(word) for word in found if word[0] >= _UNSPACED)
