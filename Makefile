@@ -15,9 +15,11 @@ AGAINST ?= main
 KILLS ?= 1000
 SEED ?= 1
 ARCH ?= amd64
-# One more than the number of cores, because tests often wait for the processes that they have started.
-PROCESSES ?= $(shell expr $$(nproc) + 1)
-PYTEST := .venv/bin/python -m pytest -n $(PROCESSES) --dist worksteal
+# More than the number of cores, because tests often wait for the processes that they have started; among the slow ones,
+# which are killed in the middle and measured, fewer.
+PROCESSES ?= $(shell expr 2 '*' $$(nproc) + 1)
+PROCESSES_ALL ?= $(shell expr $$(nproc) + 1)
+PYTEST := .venv/bin/python -m pytest --dist worksteal
 # Bytecode is kept also where the environment says otherwise, as in many images: tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -77,13 +79,13 @@ release-test: $(DEV_READY) ## test what is released: the wheel, the documents' c
 	@release/test-all
 
 test: $(DEV_READY) ## run the tests except the slow ones (ARGS="-k name" goes to pytest)
-	@$(PYTEST) -m "not slow" $(ARGS)
+	@$(PYTEST) -n $(PROCESSES) -m "not slow" $(ARGS)
 
 test-all: $(DEV_READY) ## run all tests: also slow ones, 60 simulated power cuts of each kind, and more examples of each property
-	@FAULTS=60 $(PYTEST) --hypothesis-profile=full $(ARGS)
+	@FAULTS=60 $(PYTEST) -n $(PROCESSES_ALL) --hypothesis-profile=full $(ARGS)
 
 test-anywhere: $(DEV_READY) ## run the quick tests on other days, in other zones, in Chinese, and with other fonts (an hour; x86-64 Linux)
-	@.venv/bin/python -m tests.anywhere -n $(PROCESSES) --dist worksteal $(ARGS)
+	@.venv/bin/python -m tests.anywhere -n $(PROCESSES_ALL) --dist worksteal $(ARGS)
 
 mcp-clients: $(MCP_READY) ## install the official MCP clients (270 MB), without which their tests are skipped
 
@@ -91,7 +93,7 @@ faults: $(DEV_READY) ## simulate a power cut at every write (minutes; `make test
 	@FAULTS=all .venv/bin/python -m pytest -s tests/test_power_cut.py $(ARGS)
 
 kills: $(DEV_READY) ## kill backups into a bucket and moves of originals KILLS=1000 times, and rotations as often (an hour; `make test-all`: 36)
-	@KILLS=$(KILLS) $(PYTEST) -rP tests/test_bucket_kills.py tests/test_rotation_kills.py $(ARGS)
+	@KILLS=$(KILLS) $(PYTEST) -n $(PROCESSES_ALL) -rP tests/test_bucket_kills.py tests/test_rotation_kills.py $(ARGS)
 
 mutants: $(DEV_READY) ## plant COUNT=20 mistakes in each of MODULES="search lexicon", and show those that no test notices (SEED=1)
 	@.venv/bin/python -m tests.mutants --seed $(SEED) --count $(COUNT) $(MODULES) $(ARGS)

@@ -39,13 +39,12 @@ import terms
 import threads
 from clock import utc_now
 from database import db
-from engines import articles
 from engines.configuration import LOCAL
 from engines.findings import Entity
 from engines.lines import Page
 from errors import BadInput, NotFound
 from models import AgendaItem, Analysis, Photo, Trash
-from rules import planned, templates
+from rules import planned, statements, templates
 from rules.occasions import Screen
 from rules.planned import Occasion
 from settings import NAME, Settings
@@ -243,7 +242,7 @@ def is_alike(title: str, other: str, *, at_time: bool) -> bool:
     if len(fewer) >= 2 and fewer <= more and 2 * len(fewer) >= len(more):
         return True
     # In Chinese, one character of ten is another matter: a water bill is no electricity bill.
-    return title.isascii() and other.isascii() and articles.alike(title, other)
+    return title.isascii() and other.isascii() and statements.titles_alike(title, other)
 
 
 # Letters with digits, or many digits: not a year, a seat or an amount.

@@ -47,6 +47,7 @@ from errors import AnswerUnusable, ModelFailure, SnaploreError, Unavailable
 from locks import named_lock
 from models import Analysis, Conversation, Dynamic, Message, Photo, Shown
 from outlets import webhooks
+from rules import statements
 from settings import Settings
 from web import inputs, shapes
 
@@ -397,7 +398,7 @@ def _save(
                 continue
             earlier = recent.get(article.updates) if article.updates is not None else None
             if earlier is None:
-                alike = (note for note in recent.values() if articles.alike(note.title, article.title))
+                alike = (one for one in recent.values() if statements.titles_alike(one.title, article.title))
                 earlier = next(alike, None)
             if earlier is not None:
                 dynamics.extend(earlier, article, origins, now=now)

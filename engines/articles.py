@@ -13,9 +13,7 @@ from datetime import date, datetime
 from typing import Any, Literal, get_args
 
 import msgspec
-from rapidfuzz import fuzz
 
-import terms
 from engines import reading
 from engines.findings import Entity, Usage
 from errors import AnswerUnusable
@@ -30,10 +28,6 @@ MAX_TITLE = 120
 MAX_SUMMARY = 500
 MAX_CONTENT = 20_000
 
-# A ratio of rapidfuzz, 0 to 100. Titles that differ by case, punctuation, an article or an ending score 93 to
-# 97; "flight to Berlin" and "flight from Berlin" score 88. Long titles may differ by a number or a day alone,
-# so these are compared separately (`_NUMBERS_AND_DAYS`).
-ALIKE = 90
 SEPARATOR = "\n\n---\n\n"
 
 
@@ -145,12 +139,6 @@ def read(answer: str, material: Material) -> list[Article]:
     return articles[:MOST_ARTICLES]
 
 
-def alike(title: str, other: str) -> bool:
-    """Whether two titles say the same in nearly the same words, with the same numbers and days."""
-    one, two = (" ".join(re.findall(r"\w+", terms.fold(text).casefold())) for text in (title, other))
-    return fuzz.ratio(one, two) >= ALIKE and _NUMBERS_AND_DAYS.findall(one) == _NUMBERS_AND_DAYS.findall(two)
-
-
 def continued(content: str, earlier: str) -> str:
     """`content` above `earlier`, cut at the end to `MAX_CONTENT`; `earlier` alone if it already holds it."""
     return earlier if content in earlier else f"{content}{SEPARATOR}{earlier}"[:MAX_CONTENT].rstrip()
@@ -159,14 +147,6 @@ def continued(content: str, earlier: str) -> str:
 # ------------------------------------------------------------------------------------------ reading an answer
 
 _LISTS = ("articles", "notes")
-_CHINESE_NUMBER = "[一二三四五六七八九十]"
-_NUMBERS_AND_DAYS = re.compile(
-    r"\d+|(?<=周)[一二三四五六日天]|(?<=星期)[一二三四五六日天]"
-    # A number starts where none goes on: tried from each of its characters, it would take quadratic time.
-    rf"|(?<!{_CHINESE_NUMBER}){_CHINESE_NUMBER}++(?=月)"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
-)
 _IMAGE = re.compile(r"!(?=\[)")
 _TAG = re.compile(r"<(?!https?://)(?=[A-Za-z/!?])")
 

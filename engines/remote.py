@@ -19,9 +19,11 @@ import math
 import re
 import secrets
 import sys
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import net
@@ -52,17 +54,11 @@ MAX_ANSWER_BYTES = 2 * MEGABYTE  # ten times a full screen of text in escaped ch
 MIN_DIMENSIONS, MAX_DIMENSIONS = 64, 4_096
 MAX_COMPONENT = 1e9  # of a vector; most models send vectors of length 1
 MAX_ERROR_DEPTH = 4  # Gemini sends a list of an object in an object
-# How Ollama, vLLM, OpenRouter and others report that a model cannot call tools.
-# Every repetition is bounded: a text of "support" alone would otherwise take quadratic time.
-_NO_TOOLS = re.compile(
-    r"support\w{0,10}\W{1,5}(?:\w{1,20}\W{1,5})?(?:tools?|functions?)\b"
-    r"|\b(?:tools?|functions?)\W{1,5}(?:\w{1,20}\W{1,5}){0,2}not supported|enable-auto-tool-choice",
-    re.IGNORECASE,
+# What servers report that the status does not tell.
+_REPORTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_NO_TOOLS, _TOO_LONG = (
+    re.compile("|".join(_REPORTS[name]), re.IGNORECASE) for name in ("no_tools", "too_long")
 )
-
-# How llama.cpp's server, some versions of Ollama and relays report, as a failure of their own, that a text is
-# too long. OpenAI and vLLM answer 400.
-_TOO_LONG = re.compile(r"too (?:large|long)|context (?:length|size)|maximum .{0,20}tokens", re.IGNORECASE)
 _VERSION = re.compile(r"/v[0-9]")  # in an address
 
 # Structured outputs: https://platform.openai.com/docs/guides/structured-outputs. Servers without them refuse

@@ -14,9 +14,9 @@ from rules.view import Draft, View
 _SENDER = re.compile(r"[\[【]([^\]】]{2,30})[\]】]|^([A-Z][\w&.'+ -]{1,30}?)(?=: | - )|^G-(?=\d{6})")
 _NAME = r"[A-Z][\w&.'+-]{1,20}(?: [A-Z][\w&.'+-]{1,20}){0,2}"
 _YOUR = re.compile(
-    rf"(?:[Yy]our|the) (?P<name>{_NAME}) (?:[a-z-]+ ){{0,3}}?(?:code|passcode|OTP|PIN)(?!\w)"
-    rf"|(?:code|passcode|OTP) for (?P<after>{_NAME})"
-    rf"|(?:log in to|sign in to|login to|to access) (?:your )?(?P<at>{_NAME})"
+    rf"(?:[Yy]our|the) (?P<name>{_NAME}) (?:[a-z-]+ ){{0,3}}?{any_of('codes', 'behind')}(?!\w)"
+    rf"|{any_of('codes', 'before')} (?P<after>{_NAME})"
+    rf"|{any_of('codes', 'opens')} (?:your )?(?P<at>{_NAME})"
 )
 _UNIT = any_of("durations", "units")
 _FOR = re.compile(

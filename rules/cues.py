@@ -74,6 +74,4 @@ EXPIRED = _words("expired")
 YOURS = _words("yours")  # whose plan it is, in a sentence
 LASTS = _words("lasts")
 DATED = _words("dated")
-UNTIL = re.compile(
-    r"(?<![a-z])(?:until|till?|through|by|before|no later than|bis(?: zum)?)(?: the)?\s{0,2}$", re.IGNORECASE
-)
+UNTIL = re.compile(rf"{wordlists.any_in('cues', 'until', wordlists.START)}(?: the)?\s{{0,2}}$", re.IGNORECASE)

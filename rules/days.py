@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from rules import wordlists
 from rules.entities import MONTH
+from rules.wordlists import END, START, any_in, any_of
 
 # Without a year, a day up to this long ago is rather a past one than one of the next year.
 BEHIND = timedelta(days=90)
@@ -27,18 +28,25 @@ _FOLDED = str.maketrans(
     "0123456789:,./()|--------号点周后时两〇〇到",
 )
 _DIGITS = {digit: number for number, digit in enumerate("〇一二三四五六七八九")} | {"两": 2, "十": 10}
-# The number of each name of a month (January is 1) or of a day of the week (Monday is 0), in all languages.
-_MONTHS, _WEEK = (
+# January is 1, and Monday is 0.
+_MONTHS, _ENGLISH = (wordlists.numbered("days", part, 1) for part in ("months", "numbers"))
+_WEEKDAYS, _SHORT_WEEKDAYS = (wordlists.numbered("days", part) for part in ("weekdays", "weekdays_short"))
+_RELATIVE, _WEEKS = (
     {
-        name: number
-        for number, names in enumerate(wordlists.table("days")[key], first)
-        for name in names.split()
+        word: int(number)
+        for number, languages in wordlists.table("days")[part].items()
+        for words in languages.values()
+        for word in wordlists.entries(words)
     }
-    for key, first in (("months", 1), ("weekdays", 0))
+    for part in ("relative", "weeks")
 )
-_ENGLISH = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
-_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_ANY_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_EVENINGS = frozenset(wordlists.listed("days", "evenings"))
+# The part of the day of each Chinese word for one.
+_PARTS = {
+    word: part
+    for part, words in wordlists.table("days")["parts"].items()
+    for word in wordlists.entries(words)
+}
 
 
 class Day(NamedTuple):
@@ -215,14 +223,11 @@ def _weekday(day: Day, today: date) -> date:
 # --------------------------------------------------------------------------------------------------- joining
 
 _JOIN = re.compile(
-    r"[\s,.·•|@()/:T-]{0,4}(?:(?:(?:at|by|before|between|until|um|from|ab|the|on|of|around|about"
-    r"|starting(?: at)?|beginning|a las?|à|alle(?: ore)?|ore|às|om)\b|的|于|在|kl\.)\s?)?[\s,·•|@(:]{0,3}",
+    r"[\s,.·•|@()/:T-]{0,4}(?:(?:" + any_in("days", "joining", end=r"\b") + r"|kl\.)\s?)?[\s,·•|@(:]{0,3}",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"\s{0,3}(?:-|to|until|till|through|thru|bis|and|到)\s{0,3}", re.IGNORECASE)
-_REPEATS = re.compile(
-    r"(?:\b(?:every|each|jeden)|每个?|\blast|\bprevious|上个?|\bon)[\s]{0,2}$", re.IGNORECASE
-)
+_RANGE = re.compile(rf"\s{{0,3}}(?:-|{any_in('days', 'ranges')})\s{{0,3}}", re.IGNORECASE)
+_REPEATS = re.compile(any_in("days", "repeating", r"\b") + r"[\s]{0,2}$", re.IGNORECASE)
 
 
 def _joined(when: When, token: _Token, gap: str) -> When | None:
@@ -284,7 +289,6 @@ def _whole(when: When, text: str) -> When:
 # ---------------------------------------------------------------------------------------------------- tokens
 
 _YEAR = r"(?P<y>(?:19|20)\d\d)"
-_WEEKDAY = "|".join(_WEEK)
 _ORDINAL = r"(?:st|nd|rd|th|er|º)"
 _OF = r"(?:of |de )?"
 _NUMERIC = re.compile(
@@ -337,13 +341,8 @@ def _short(match: re.Match[str]) -> Day | None:
 
 
 def _relative(match: re.Match[str]) -> Day | None:
-    word = match[0].casefold().split()[-1]
-    if match["after"]:
-        return Day(offset=2)
-    if word in ("today", "tonight") or word[0] == "今":
-        return Day(offset=0, evening=word == "tonight" or word == "今晚")
-    days = 3 if word == "大后天" else 2 if word == "后天" else 1
-    return Day(offset=days, evening=word.endswith("晚"))
+    word = match[0].casefold()
+    return Day(offset=_RELATIVE[word], evening=word in _EVENINGS)
 
 
 def _ahead(match: re.Match[str]) -> Day | None:
@@ -354,14 +353,11 @@ def _ahead(match: re.Match[str]) -> Day | None:
 
 def _of_week(match: re.Match[str]) -> Day | None:
     prefix, word = (match["next"] or "").casefold(), match["w"].casefold()
-    weekday = _WEEK.get(word)
-    if weekday is None and word[0].isascii():
-        weekday = _WEEKDAYS.index(word[:3])
-    elif weekday is None:
+    weekday = _WEEKDAYS.get(word, _SHORT_WEEKDAYS.get(word))
+    if weekday is None:
         row = "月火水木金土日" if word in "月火水木金土" or match[0][0] == "(" else "一二三四五六日天"
         weekday = row.index(word[-1]) % 7
-    weeks = 1 if prefix in ("next", "下", "下个") else 0 if prefix in ("本", "这", "这个") else None
-    return Day(weekday=weekday, weeks=weeks)
+    return Day(weekday=weekday, weeks=_WEEKS.get(prefix))
 
 
 def _nth(match: re.Match[str]) -> Day | None:
@@ -370,7 +366,9 @@ def _nth(match: re.Match[str]) -> Day | None:
 
 _D = r"(?P<d>3[01]|[12]\d|0?[1-9])"
 _E = r"(?P<e>3[01]|[12]\d|0?[1-9])"
-_TO = r"(?:-|to|until|and|bis|al?|au)"
+_TO = rf"(?:-|{any_in('days', 'day_ranges')})"
+_ANY_MONTH = any_of(_MONTHS)
+_SHORT = [forms.split()[0] for forms in wordlists.listed("days", "weekdays_short")]
 _ALONE = r"(?<![\d./:$€£¥#-])"
 _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...] = (
     # A clock may follow without a space: recognised text loses some.
@@ -414,17 +412,10 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
         re.compile(_ALONE + r"(?P<b>\d{1,2})\.(?P<a>\d{1,2})\.(?!\d)"),
         lambda match: Day(None, int(match["a"]), int(match["b"])),
     ),
+    (re.compile(any_of(_RELATIVE, START, END), re.IGNORECASE), _relative),
     (
         re.compile(
-            r"(?<![a-z])(?P<after>(?:the )?day after tomorrow)(?![a-z])"
-            r"|(?<![a-z])(?:tomorrow|tmrw?|today|tonight)(?![a-z])|大后天|后天|明[天日早晚]|今[天日晚]",
-            re.IGNORECASE,
-        ),
-        _relative,
-    ),
-    (
-        re.compile(
-            r"(?<![a-z])(?:in|within)(?: the next)? (?P<n>\d{1,3}|an?|one|two|three|four|five|six|seven)"
+            rf"(?<![a-z])(?:in|within)(?: the next)? (?P<n>\d{{1,3}}|{any_of(_ENGLISH)})"
             r" ?(?P<unit>day|week)s?(?![a-z])",
             re.IGNORECASE,
         ),
@@ -442,24 +433,31 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
     ),
     (re.compile(r"(?:还有|还剩|剩余?) ?(?P<n>\d{1,3}|[一二两三四五六七八九十]) ?(?P<unit>天)"), _ahead),
     (
-        re.compile(rf"(?<![a-z])(?:(?P<next>next|this) )?(?P<w>{_WEEKDAY})(?![a-z])", re.IGNORECASE),
+        re.compile(rf"(?<![a-z])(?:(?P<next>next|this) )?(?P<w>{any_of(_WEEKDAYS)})(?![a-z])", re.IGNORECASE),
         _of_week,
     ),
     (
         re.compile(
-            r"(?<![A-Za-z])(?:(?P<next>next|this) )?(?P<w>Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun"
-            r"|MON|TUE|WED|THU|FRI|SAT|SUN)(?![A-Za-z])\.?"
+            r"(?<![A-Za-z])(?:(?P<next>next|this) )?(?P<w>"
+            + any_of([*map(str.capitalize, _SHORT_WEEKDAYS), *map(str.upper, _SHORT)])
+            + r")(?![A-Za-z])\.?"
         ),
         _of_week,
     ),
     (re.compile(r"(?P<next>)\((?P<w>[月火水木金土日])\)"), _of_week),
-    (re.compile(r"(?P<next>下个?|本|这个?)?(?P<w>(?:周|星期|礼拜)[一二三四五六日天])(?![年岁])"), _of_week),
-    (re.compile(rf"(?<![a-z\d])(?:the ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
-    (re.compile(rf"(?<=(?:day|mon|tue|wed|thu|fri|sat|sun) ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
     (
         re.compile(
-            rf"(?<![\d排车栋路座第月年\u3041-\u30ff]){_D}[日号](?=之?前|上午|下午|晚|早|中午|凌晨|截止|到期|\s?\d{{1,2}}[:点]"
-            r"|开会|举|召开|出发|[,。;!]|$)"
+            rf"(?P<next>{any_of(word for word in _WEEKS if not word.isascii())})?"
+            rf"(?P<w>{any_in('days', 'week')}[一二三四五六日天])(?![年岁])"
+        ),
+        _of_week,
+    ),
+    (re.compile(rf"(?<![a-z\d])(?:the ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
+    (re.compile(rf"(?<={any_of(['day', *_SHORT])} ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
+    (
+        re.compile(
+            rf"(?<![\d排车栋路座第月年\u3041-\u30ff]){_D}[日号]"
+            rf"(?={any_in('days', 'behind_day')}|\s?\d{{1,2}}[:点]|[,。;!]|$)"
         ),
         _nth,
     ),
@@ -481,9 +479,8 @@ _RANGES: tuple[re.Pattern[str], ...] = (
     ),
 )
 _HALF = r"(?P<half>[ap])\.?m(?![a-z])\.?"
-_PART = r"(?<![今明])(?P<part>凌晨|清晨|早上|早晨|上午|中午|午后|下午|傍晚|晚上|晚间|夜里|晚)"
+_PART = rf"(?<![今明])(?P<part>{any_of(_PARTS)})"
 _HOUR = r"1[0-2]|0?[1-9]"
-_AFTERNOON = frozenset({"中午", "午后", "下午", "傍晚", "晚上", "晚间", "夜里", "晚"})
 _BARE = re.compile(
     rf"(?<=at )(?P<h>{_HOUR})(?![\d:%-]|[.,/]\d| ?[ap]\.?m| \w{{0,9}}(?:street|st|road)\b)", re.IGNORECASE
 )
@@ -518,15 +515,15 @@ def _clock(match: re.Match[str]) -> Clock | None:
     hour, written = _number(groups["h"]), groups.get("mi") or ""
     minute = {"半": 30, "一刻": 15, "三刻": 45, "": 0}.get(written)
     minute = int(written.rstrip("分 ")) if minute is None else minute
-    half, part = (groups.get("half") or "").casefold(), groups.get("part") or ""
-    if hour == 24 or (hour == 12 and part in ("晚上", "晚间", "夜里", "晚")):
+    half, part = (groups.get("half") or "").casefold(), _PARTS.get(groups.get("part") or "", "")
+    if hour == 24 or (hour == 12 and part == "night"):
         return Clock(23, 59)  # the end of the day
     if hour > 24 or minute > 59:
         return None
-    if part in _AFTERNOON and not (part == "中午" and hour in (10, 11)):
+    if part in ("afternoon", "night") or (part == "noon" and hour not in (10, 11)):
         half = "p"
     elif part:
-        half = "p" if part == "上午" and hour == 12 else "a"
+        half = "p" if part == "forenoon" and hour == 12 else "a"
     bare = match.re is _BARE
     exact = groups.get("s") is not None
     return Clock(hour, minute, half if 1 <= hour <= 12 else "", bare, groups["h"][0] == "0", exact)

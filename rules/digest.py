@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
-from engines.articles import Article, Material, NewPhoto, Notes, alike
+from engines.articles import Article, Material, NewPhoto, Notes
 from rules import wordlists
 from rules.names import is_generic
 from rules.noted import MAX_NAMED
+from rules.statements import titles_alike
 from text import one_line, shortened
 
 # The highest confidence of the embedded model, which recognises words and understands nothing.
@@ -52,7 +53,7 @@ def write(material: Material, language: str) -> Notes:
     written += _groups(seen, on_trip, texts)
     for article in written:
         article.updates = next(
-            (note.id for note in material.notes if alike(note.title, article.title)), article.updates
+            (note.id for note in material.notes if titles_alike(note.title, article.title)), article.updates
         )
     return Notes(written[:MOST_NOTES])
 

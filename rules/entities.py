@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from engines.findings import Entity
+from rules import wordlists
+from rules.wordlists import END, START, any_in, any_of
 from text import one_line
 
 CLOCK = r"(?:[01]?\d|2[0-3])[:：][0-5]\d"
@@ -16,9 +18,9 @@ SIGN = r"(?:US\$|HK\$|NT\$|CN¥|[$€£¥￥])"
 NUMBER = r"(?:\d{1,3}(?:[,.' ]\d{3}){1,5}(?:[.,]\d{1,2})?|\d{1,15}(?:[.,]\d{1,2})?)(?!\d)"
 MAX_LINE = 300  # characters of a line in which dates are looked for
 MOST_DATES = 8  # of each kind; a screen with more is a list or a calendar
-MONTH = (
-    r"(?:Jan(?:uary|uar)?|Feb(?:ruary|ruar)?|Mar(?:ch)?|März|Apr(?:il)?|May|Mai|June?|Juni|July?|Juli"
-    r"|Aug(?:ust)?|Sept?(?:ember)?|O[ck]t(?:ober)?|Nov(?:ember)?|De[cz](?:ember)?)"
+_DAYS = wordlists.table("days")
+MONTH = any_of(
+    name.capitalize() for language in ("en", "de") for name in re.findall(r"\w+", _DAYS["months"][language])
 )
 
 
@@ -143,38 +145,37 @@ def _possible_date(value: str) -> bool:
     return 1 <= min(month_and_day) <= 12 and max(month_and_day) <= 31
 
 
-# A code is recognised by a word on its line or on the line above, or by a form that nothing else has.
-_CODE_WORD = (
-    r"(?:(?:验证|校验|动态|取件|取货|提货|提取)码|(?:订单|运单|快递单)号码?"
-    r"|(?i:(?:verification|security|one-time|booking) code|one-time pass(?:word|code)|passcode"
-    r"|confirmation (?:code|number)|(?:tracking|order) (?:number|no\.?)|order id|booking reference))"
-)
 TOP_LEVEL = r"(?:com|org|net|io|dev|app|cn|de|uk|fr|jp|eu|info|ai|gov|edu|tv|xyz|hk|tw)"
 _NAMED = r"(?:(?![到在至从往去是的了请])[\u4e00-\u9fff])"
 # A street with a number, in the order of English, German, the Romance languages, and Chinese.
 _ADDRESS = (
-    r"(?<![\w.,])\d{1,5} (?:[A-Z][\w.']{1,20} ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Boulevard|Blvd|Lane|Ln"
-    r"|Drive|Dr|Square|Way|Court|Place|Highway)\b\.?(?:, [A-Z][\w'-]{2,20}(?: [A-Z][\w'-]{1,20}){0,2})?"
-    r"|\b[A-ZÄÖÜ][a-zäöüß]{2,24}(?:straße|strasse|str\.|platz|weg|allee|gasse) \d{1,4}[a-z]?\b"
+    rf"(?<![\w.,])\d{{1,5}} (?:[A-Z][\w.']{{1,20}} ){{1,4}}{any_in('entities', 'streets')}\b\.?"
+    r"(?:, [A-Z][\w'-]{2,20}(?: [A-Z][\w'-]{1,20}){0,2})?"
+    rf"|\b[A-ZÄÖÜ][a-zäöüß]{{2,24}}{any_in('entities', 'street_endings')} \d{{1,4}}[a-z]?\b"
     r"(?:, \d{5} [A-ZÄÖÜ]\w{2,20})?"
-    r"|\b(?:Rua|Rue|Via|Calle|Avenida) (?:[\w']{2,20} ){1,4}\d{1,5}\b(?:, [A-Z]\w{2,20})?"
+    rf"|\b{any_in('entities', 'street_beginnings')}"
+    r" (?:[\w']{2,20} ){1,4}\d{1,5}\b(?:, [A-Z]\w{2,20})?"
     # No street's name has one of the words that lead to it.
-    rf"|(?:{_NAMED}{{2,6}}[省市区县]){{0,3}}{_NAMED}{{1,6}}(?:路|街|大道|巷|弄)\d{{1,5}}号"
-    r"(?:\d{1,4}(?:楼|室|层|栋|单元|号店)|店)?"
+    rf"|(?:{_NAMED}{{2,6}}[省市区县]){{0,3}}{_NAMED}{{1,6}}{any_in('entities', 'chinese_streets')}\d{{1,5}}号"
+    rf"(?:\d{{1,4}}{any_in('entities', 'parts_of_houses')}|店)?"
 )
 _NO_URL = r"\s<>\"'，。；、（）【】《》…"
 _ENTITIES: tuple[tuple[str, re.Pattern[str], Callable[[str], bool]], ...] = (
+    # A code is recognised by a word on its line or on the line above, or by a form that nothing else has.
     (
         "code",
         re.compile(
-            rf"(?P<label>{_CODE_WORD})(?: ?(?:is|为|是))?[\s:：#]{{0,3}}"
+            rf"(?P<label>(?i:{any_in('entities', 'codes')}))(?: ?(?:is|为|是))?[\s:：#]{{0,3}}"
             r"(?P<value>[A-Z0-9][A-Z0-9-]{2,30}[A-Z0-9])(?![A-Za-z])"
         ),
         _with_digit,
     ),
     (
         "code",
-        re.compile(r"(?<![\w.])(\d{4,8}|[A-Z]-\d{6})(?= (?i:is your) |[（(]?(?:验证码|动态码|校验码))"),
+        re.compile(
+            r"(?<![\w.])(\d{4,8}|[A-Z]-\d{6})"
+            rf"(?= (?i:is your) |[（(]?{any_in('entities', 'codes_behind')})"
+        ),
         _with_digit,
     ),
     # Tracking numbers: UPS, SF Express, YTO, JD, and the postal form of the UPU (S10).
@@ -223,24 +224,20 @@ _DATE = re.compile(
     rf"|(?i:\b{MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?![\d:])(?:,? (?:19|20)\d{{2}}\b)?)"
     rf"|(?i:\b\d{{1,2}}(?:st|nd|rd|th|\.)? {MONTH}\b\.?(?:,? (?:19|20)\d{{2}}\b)?)"
 )
+# The usual word for each part of the day, and an hour.
+_CHINESE_TIME = any_of(wordlists.entries(words)[0] for words in _DAYS["parts"].values()) + r" ?\d{1,2}[点时]"
 _TIME = re.compile(
     rf"(?<![\d:.,]){CLOCK}(?::[0-5]\d)?(?: ?[ap]m\b)?(?![\d:])|(?<![\d:.,])(?:1[0-2]|[1-9]) ?[ap]m\b"
-    r"|(?:上午|下午|晚上|早上|中午|凌晨) ?\d{1,2}[点时](?:半|\d{1,2}分?)?",
+    rf"|{_CHINESE_TIME}(?:半|\d{{1,2}}分?)?",
     re.IGNORECASE,
 )
 _HAS_YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY_WORD = re.compile(
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|tonight|明天|后天|今晚|(?:周|星期)[一二三四五六日天]"
-    r"|(?:上午|下午|晚上|早上|中午|凌晨) ?\d{1,2}[点时]",
+    any_of([*wordlists.entries(_DAYS["weekdays"]["en"]), *wordlists.listed("days", "beside_times")])
+    + rf"|(?:周|星期)[一二三四五六日天]|{_CHINESE_TIME}",
     re.IGNORECASE,
 )
-_CUE = re.compile(
-    r"(?<![a-z])(?:at|by|from|until|till|before|on|due|deadline|expires?|expiry|valid|depart(?:s|ure)?|arrives?|arrival"
-    r"|boarding|gate|flight|check-?in|check-?out|meeting|appointment|starts?|ends?|opens?|closes?|date|when|scheduled?"
-    r"|reminders?|delivery|delivered|renews?|issued|billed|um|ab|bis|fällig|termin)(?![a-z])"
-    r"|日期|时间|截止|到期|有效期|还款|出发|到达|发车|起飞|登机|检票|入住|离店|预约|会议|开会|集合|送达|生日|复诊|前取|开始|结束|至",
-    re.IGNORECASE,
-)
+_CUE = re.compile(any_in("entities", "cues", START, END), re.IGNORECASE)
 _LENGTHS = re.compile(r"\d:\d\d ?/ ?\d{1,2}:\d\d|\(\d{1,2}:\d\d\)")
 # A screen with one of these is kept to look something up.
 NO_NAME = "Wi-Fi"  # of a network whose code has none

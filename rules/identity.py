@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rules import checks
-from rules.labels import Labels, data, entries
+from rules import checks, wordlists
+from rules.labels import Labels
 from rules.searched import ALIKE, DIGITS, D, Span, Text
 
 REACH = 120  # characters after the word in which its number is, over at most three lines
@@ -28,15 +28,16 @@ class Number(NamedTuple):
     shape: re.Pattern[str] | None
 
 
+_TABLE = wordlists.table("identity")
 _NUMBERS = tuple(
     Number(
-        Labels(words=entries(one["words"])),
+        Labels(words=wordlists.entries(one["words"])),
         re.compile(one["form"]),
         one.get("check", ""),
         one.get("keep", ""),
         re.compile(one["shape"]) if "shape" in one else None,
     )
-    for one in (*data("identity")["number"], *data("identity")["document"])
+    for one in (*_TABLE["number"], *_TABLE["document"])
 )
 _ALONE = tuple(
     (
@@ -44,15 +45,13 @@ _ALONE = tuple(
         one.get("check", ""),
         one.get("keep", ""),
     )
-    for one in data("identity")["number"]
+    for one in _TABLE["number"]
     if "alone" in one
 )
 _RESIDENT = re.compile(rf"(?<![0-9A-Za-z]){D}{{2}}[ ]?(?:{D}[ ./-]?){{15}}[0-9Xx{ALIKE}](?![0-9A-Za-z])")
 _PART = re.compile(r"[A-Za-z0-9&](?:[A-Za-z0-9./()&+-]{0,40}[A-Za-z0-9)])?")
 _SIGNS = re.compile(r"[ ./()·-]")
-_SENTENCE = re.compile(
-    r"(?<![a-z])(?:required|upload|photo|scan|renew|copy of|bring|valid passport|application fee)(?![a-z])"
-)
+_SENTENCE = re.compile(wordlists.any_in("identity", "asked", wordlists.START, wordlists.END))
 
 
 def identity_numbers(text: Text) -> Iterator[Span]:

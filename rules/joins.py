@@ -408,12 +408,8 @@ def _is_phrase(text: str) -> bool:
 
 
 def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
-    """Longer phrases first. An empty list matches nothing."""
-    found = [
-        re.escape(phrase) if _UNSPACED.match(phrase) else rf"\b{re.escape(phrase)}\b"
-        for phrase in sorted(phrases, key=len, reverse=True)
-    ]
-    return re.compile("|".join(found) or r"(?!)")
+    """An empty list matches nothing."""
+    return re.compile(wordlists.any_of(phrases, r"\b", r"\b"))
 
 
 def _said_on(line: str) -> str:

@@ -19,6 +19,7 @@ from rules import captions, kinds, names, recorder, templates, valued, vote
 from rules.entities import CODE_KINDS, WHEN, entities_of_codes
 from rules.layout import Layout
 from rules.view import View
+from rules.wordlists import END, START, any_in
 
 SUMMARY_LENGTH = templates.SUMMARY_LENGTH
 # A new number for each change of what the rules find: results of an earlier version are not copied to equal
@@ -83,20 +84,8 @@ def judge(
     )
 
 
-def _words(latin: str, chinese: str) -> re.Pattern[str]:
-    """Any of these alternatives, in any case; Latin ones as whole words."""
-    return re.compile(rf"(?<![a-z])(?:{latin})(?![a-z])|{chinese}", re.IGNORECASE)
-
-
-_REMINDER = _words(
-    "appointment|meeting|deadline|due|reservation|booking|boarding|depart(?:s|ure)|flight|check-?in|reminders?"
-    "|remind me|invitation|rsvp|pick ?up|expires?|to-?do|add task|scheduled?|interview|renews?|dentist",
-    "会议|开会|截止|到期|预约|预订|航班|登机|车次|检票|取件|日程|待办|还款日|面试|考试|复诊|提醒|前取走|集合|截至",
-)
-_RESEARCH = _words(
-    "abstract|study|research|review|comparison|compare|benchmark|tutorial|documentation|how to|encyclopedia"
-    "|definitions?",
-    "论文|研究|评测|测评|对比|教程|文档|百科|攻略|全过程|教学",
+_REMINDER, _RESEARCH = (
+    re.compile(any_in("intents", name, START, END), re.IGNORECASE) for name in ("reminder", "research")
 )
 
 

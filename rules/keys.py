@@ -12,10 +12,12 @@ import re
 import urllib.parse
 from collections.abc import Iterator
 
-from rules import checks
-from rules.labels import Labels, data, entries, is_excluded, is_made, is_random, transitions, words
+from rules import checks, wordlists
+from rules.labels import Labels, is_excluded, is_made, is_random, transitions, words
 from rules.searched import Span, Text, fold
+from rules.wordlists import START, any_in
 
+_TABLE = wordlists.table("keys")
 _KEY_WORD = Labels("key")
 _PRIVATE_WORD = Labels("private_key")
 _RECOVERY_WORD = Labels("recovery")
@@ -60,7 +62,7 @@ def _as_read(prefix: str) -> str:
 
 
 _PREFIXES = sorted(
-    ((_as_read(prefix), least) for prefix, least in data("keys")["prefixes"].items()),
+    ((_as_read(prefix), least) for prefix, least in _TABLE["prefixes"].items()),
     key=lambda one: -len(one[0]),
 )
 _KEY = re.compile("|".join(rf"(?:{prefix})" for prefix, _ in _PREFIXES))
@@ -106,14 +108,15 @@ def _is_key(prefix: str, read: str, least: int) -> bool:
 
 
 _FORMS = tuple(
-    re.compile(rf"(?<![A-Za-z0-9_-])(?:{form})(?![A-Za-z0-9])") for form in data("keys")["forms"].values()
+    re.compile(rf"(?<![A-Za-z0-9_-])(?:{form})(?![A-Za-z0-9])") for form in _TABLE["forms"].values()
 )
-_WEBHOOKS = tuple(re.compile(form, re.IGNORECASE) for form in data("keys")["webhooks"].values())
+_WEBHOOKS = tuple(re.compile(form, re.IGNORECASE) for form in _TABLE["webhooks"].values())
 
 # ----------------------------------------------------------------------------------------------- in addresses
 
-_NAMES = frozenset(entries(data("keys")["parameters"]["names"]))
-_WAYS = tuple(entries(data("keys")["parameters"]["ways"]))
+_NAMES, _SHORT, _NAMES_END, _WAYS = (
+    tuple(wordlists.entries(_TABLE["parameters"][part])) for part in ("names", "short", "ends", "ways")
+)
 _ADDRESS = re.compile(
     r"(?<![A-Za-z0-9])(?:[a-z][a-z0-9+.-]{1,20}: ?//|www\."
     r"|[a-z0-9-]{1,60}\.[a-z0-9.-]{2,60}/)[^\s\"'<>]{6,1200}",
@@ -121,9 +124,7 @@ _ADDRESS = re.compile(
 )
 _PARAMETER = re.compile(r"[?&;#]([A-Za-z0-9_.-]{1,60})=([^&;#\s]{4,800})")
 _STRING_FIELD = re.compile(
-    r"(?<![A-Za-z])(?:AccountKey|SharedAccessKey|SharedAccessSignature|SharedSecret|ApiKey"
-    r"|AccessKey)[ ]?=[ ]?([^;\s\"']{6,200})",
-    re.IGNORECASE,
+    rf"{START}{any_in('keys', 'connections')}[ ]?=[ ]?([^;\s\"']{{6,200}})", re.IGNORECASE
 )
 
 
@@ -155,12 +156,10 @@ def _in_addresses(text: Text) -> Iterator[Span]:
 def _is_secret_parameter(name: str, value: str) -> bool:
     plain = urllib.parse.unquote(value)
     name = name.lower()
-    known = name in _NAMES or name.endswith(("token", "secret", "password", "_key", "apikey", "signature"))
+    known = name in _NAMES or name.endswith(_NAMES_END)
     if not known or is_excluded(plain):
         return False
-    if name in ("password", "passwd", "pwd", "pass"):
-        return len(plain) >= 4
-    if name in ("otp", "verification_code"):
+    if name in _SHORT:
         return len(plain) >= 4
     return (
         is_random(plain, 12)
@@ -172,9 +171,9 @@ def _is_secret_parameter(name: str, value: str) -> bool:
 # --------------------------------------------------------------------------------------------- by their label
 
 _BETWEEN = re.compile(
-    r"""["'`*_)\]]{0,3}(?: ?\([^()\n]{1,30}\))?[ ]{0,3}(?:[^:=\n"]{0,44}?(?::=|[=-]>|→"""
-    r"""|[:=]))?[ ]{0,3}(?:is|ist|est|es|为|為|是|は|lautet)?[: ]{0,3}["'`\[]{0,2}(?:(?:Bearer|Token|Basic"""
-    r"""|token|bearer|ApiKey|Key)[ ]{1,3})?["'`]?"""
+    r"""["'`*_)\]]{0,3}(?: ?\([^()\n]{1,30}\))?[ ]{0,3}(?:[^:=\n"]{0,44}?(?::=|[=-]>|→|[:=]))?[ ]{0,3}"""
+    + any_in("keys", "links")
+    + rf"""?[: ]{{0,3}}["'`\[]{{0,2}}(?:{any_in("keys", "schemes")}[ ]{{1,3}})?["'`]?"""
 )
 _RANDOM = re.compile(r"[A-Za-z0-9_.~+/=|:-]{8,800}")
 _BEARER = re.compile(r"(?<![A-Za-z])(?:[Bb]earer|BEARER)[: ]{1,3}([A-Za-z0-9_.~+/=-]{12,800})")
@@ -330,11 +329,7 @@ def _by_own_name(text: Text) -> Iterator[Span]:
 # ----------------------------------------------------------------------------------------------- private keys
 
 _PEM = re.compile(r"BEGIN ?(?:[A-Z0-9]{2,12} ){0,3}(?:ENCRYPTED )?PRIVATE ?KEY(?: ?BLOCK)?", re.IGNORECASE)
-_FILES = re.compile(
-    r"PuTTY-User-Key-File|Private-Lines|BEGIN OpenVPN Static key|minisign encrypted secret key"
-    r"|AGE-SECRET-KEY-",
-    re.IGNORECASE,
-)
+_FILES = re.compile(any_in("keys", "files"), re.IGNORECASE)
 _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0[xX])?[0-9a-fA-FOolI]{60,66}(?![0-9A-Za-z])")
 _PRIVATE_VALUE = re.compile(
     r"(?<![0-9A-Za-z])(?:(?:0[xX])?[0-9a-fA-FOolI]{60,66}|[5KL][1-9A-HJ-NP-Za-km-z]{49,52}"

@@ -9,21 +9,9 @@ import functools
 import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, cast
 
 from rules import wordlists
 from rules.searched import Span, Text, fold
-
-
-@functools.cache
-def data(name: str) -> dict[str, Any]:
-    """The content of a file with words or forms."""
-    return wordlists.table(name)
-
-
-def entries(text: str) -> list[str]:
-    """The words of a list, which has commas between them."""
-    return [word for word in " ".join(text.split()).split(", ") if word]
 
 
 class Labels:
@@ -41,7 +29,8 @@ class Labels:
     @functools.cached_property
     def _ends(self) -> tuple[str, ...]:
         """Those that may end a longer word."""
-        return tuple(fold(word) for name in self._names for word in entries(data("labels")[name]["ends"]))
+        lists = (wordlists.table("labels")[name]["ends"] for name in self._names)
+        return tuple(fold(word) for text in lists for word in wordlists.entries(text))
 
     def _words_in(self, *names: str) -> Iterator[str]:
         for name in names:
@@ -61,7 +50,7 @@ class Labels:
 @functools.cache
 def words(name: str) -> frozenset[str]:
     """The words of a list, folded."""
-    return frozenset(fold(word) for some in data("labels")[name].values() for word in entries(some))
+    return frozenset(map(fold, wordlists.listed("labels", name)))
 
 
 def _alternatives(found: Collection[str]) -> str:
@@ -197,8 +186,3 @@ def is_phrase(value: str, least: int = 3) -> bool:
     prose = words("prose")
     ordinary = sum(fold(part) in prose for part in parts)
     return alike and len(set(parts)) == len(parts) and ordinary <= (len(parts) > 3)
-
-
-def listed(name: str) -> list[str]:
-    """The words of a list as they are written."""
-    return [word for some in cast("dict[str, str]", data("labels")[name]).values() for word in entries(some)]

@@ -13,9 +13,7 @@ from rules import days, wordlists
 from rules.days import Clock, Day, When
 
 MAX_TEXT = 20_000  # characters of a screen that are looked through for its years
-_HOURS = re.compile(
-    "|".join(map(re.escape, wordlists.lines(wordlists.table("days")["hours"]))), re.IGNORECASE
-)
+_HOURS = re.compile(wordlists.any_of(wordlists.lines(wordlists.table("days")["hours"])), re.IGNORECASE)
 _YEAR = re.compile(r"(?<![\d.,/-])(?<!©)(?<!© )(20[0-4]\d)(?![\d.,:]?\d)")
 
 

@@ -35,6 +35,7 @@ from rules.planned import (
 from rules.subjects import subject
 from rules.timetables import timetable
 from rules.view import View
+from rules.wordlists import any_in
 from text import one_line, shortened
 
 MOST = 20
@@ -620,10 +621,10 @@ _BARRIER = re.compile(
     r"[!?。！？;；]|(?<!\b[A-Z][a-z])(?<!\b[A-Z])(?<!\b[A-Z][a-z]{2})\.(?:\s|(?=[A-Z][a-z]))"
 )
 _LEADING = re.compile(
-    r"(?:^|\s)(?:(?:at|on|by|is|until|till|from|for|the|in|before|no later than|due on|through|to|um|am"
-    r"|bis)\s?){1,4}$|(?:请于|请在|将于|定于|请|[于在])$",
-    re.IGNORECASE,
+    rf"(?:^|\s)(?:{any_in('days', 'leading')}\s?){{1,4}}$|{any_in('days', 'leading_chinese')}$", re.IGNORECASE
 )
-_TRAILING = re.compile(r"^(?:(?:at|in|on|from|by|and)\s(?=\w)|之?前|以前)", re.IGNORECASE)
+_TRAILING = re.compile(
+    rf"^(?:{any_in('days', 'trailing')}\s(?=\w)|{any_in('days', 'trailing_chinese')})", re.IGNORECASE
+)
 _NUMBER_ALONE = re.compile(r"[A-Z0-9 ]{2,12}")
 _WEEK = frozenset("日一二三四五六周MTWFS ")  # the head of a calendar

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from rules.labels import Labels, is_excluded, transitions
 from rules.searched import DIGITS, D, Span, Text
+from rules.wordlists import END, START, any_in, listed
 
 _CODE_WORD = Labels("code")
 _ANY_CODE = Labels("any_code")
@@ -29,9 +30,8 @@ _CODE = re.compile(
 )
 # Right after its word and a colon, a code may have letters of any kind.
 _SPELLED = re.compile(
-    r"[ \"']{0,3}(?:\([^()\n]{1,24}\) ?)?(?:[:=]|(?:is|ist|lautet|est|es|jest|to|è|é|является|は|为|為"
-    r"|是)(?![a-z])[: ]?)[ \"'\[(]{0,3}"
-    r"([A-Za-z0-9]{3,10}(?:-[A-Za-z0-9]{3,8}){0,4})(?![A-Za-z0-9@._*])"
+    rf"[ \"']{{0,3}}(?:\([^()\n]{{1,24}}\) ?)?(?:[:=]|{any_in('onetime', 'spelled')}(?![a-z])[: ]?)"
+    r"[ \"'\[(]{0,3}([A-Za-z0-9]{3,10}(?:-[A-Za-z0-9]{3,8}){0,4})(?![A-Za-z0-9@._*])"
 )
 _CODE_ALONE = re.compile(
     rf"[^\w\n]{{0,3}}(?:[A-Z]-)?({D}(?:[ -]{{0,3}}{D}){{3,7}}|[A-Z0-9]{{3,4}}-[A-Z0-9]{{3,4}}"
@@ -42,38 +42,18 @@ _CODES_ALONE = re.compile(
     r"|[a-z0-9]{4,6}[ -][a-z0-9]{4,6}(?:[ -][a-z0-9]{4,6}){0,4}|[a-z0-9]{8,12})(?![a-z0-9])",
     re.IGNORECASE,
 )
-_UNIT = re.compile(
-    r" ?(?:minutes?|mins?|minuten|seconds?|secs?|sekunden|hours?|days?|digits?|stellig|characters?|times"
-    r"|usd|eur|rmb|zł|руб|分钟?|分鐘|秒"
-    r"|小时|天|位|元|年|月|日|次|%|€|个|円|원|분)(?![a-z])",
-    re.IGNORECASE,
-)
-_CALL = re.compile(
-    r"(?<![a-z])(?:call|dial|phone|tel|hotline|ending|ends|minutes|since|version|ref|expires|room|order"
-    r"|booking|rufen|anruf|appelez|llame|chiama|sent to)(?![a-z])"
-    r"|发送至|发至|發送至|致电|电话|热线|客服|拨打|尾号|咨询|手机|回复|致電|電話",
-    re.IGNORECASE,
-)
+_UNIT = re.compile(rf" ?(?:{any_in('onetime', 'units')}|[%€])(?![a-z])", re.IGNORECASE)
+_CALL = re.compile(any_in("onetime", "call", START, END), re.IGNORECASE)
 _CODE_FIRST = re.compile(
-    r"[ ,;\"')\]]{0,3}(?:(?:is|are|as|be|ist|sind|als|est|comme|es|como|sono|come|jest|jako|to|is|als|это|è"
-    r"|é)(?![a-z])|是|为|為|作为|は|が|은|는|\(|\[|-|:|\.|;|\n)",
-    re.IGNORECASE,
+    rf"[ ,;\"')\]]{{0,3}}(?:{any_in('onetime', 'named_behind', end=END)}|[(\[:.;\n-])", re.IGNORECASE
 )
-_AUTHENTICATOR = re.compile(
-    r"authenticator|authy|2fas|身份验证器|两步验证|验证器|驗證器|認証アプリ|인증 앱|otp auth", re.IGNORECASE
-)
+_AUTHENTICATOR = re.compile(any_in("onetime", "authenticators"), re.IGNORECASE)
 _TOTP = re.compile(r"(?m)^[^\w\n]{0,3}(\d{3} ?\d{3})[^\w\n]{0,3}(?:\d{1,2}s?)?$")
 # What ends right before a code that belongs to "code".
 _LINKED = re.compile(
-    r"(?<![a-z])(?:is|ist|lautet|est|es|e|é|è|to|jest|=)[ :]{0,2}[\"'\[(]?$"
-    r"|[:=为為是は은는-][ ]{0,2}[\"'\[(]?$|^[ \"'\[(]{0,4}$",
-    re.IGNORECASE,
+    rf"(?:{any_in('onetime', 'linked', START)}|[:=-])[ :]{{0,2}}[\"'\[(]?$|^[ \"'\[(]{{0,4}}$", re.IGNORECASE
 )
-_TO_ENTER = re.compile(
-    r"(?<![a-z])(?:enter|type|input|eingeben|saisi|introdu|digite|inserisci|voer|wpisz|введите)|输入|填写|輸入|入力"
-    r"|입력",
-    re.IGNORECASE,
-)
+_TO_ENTER = re.compile(any_in("onetime", "to_enter", START), re.IGNORECASE)
 _OTPAUTH = re.compile(r"otpauth(?:-migration)?://[^\s]{8,300}", re.IGNORECASE)
 _BASE32 = re.compile(
     r"(?<![A-Za-z0-9])(?:[A-Z2-7]{4}[ -]?){3,15}[A-Z2-7]{1,4}={0,6}(?![A-Za-z0-9])"
@@ -81,25 +61,7 @@ _BASE32 = re.compile(
     r"|(?<![A-Za-z0-9])[a-z2-7]{16,64}(?![A-Za-z0-9])"
 )
 # Words that name codes of bookings, doors and licences too.
-_OFTEN_OTHERS = (
-    "confirm",
-    "access",
-    "payment",
-    "activat",
-    "registration",
-    "tan",
-    "bestatigung",
-    "codigo de ac",
-    "code d'ac",
-    "codice di ac",
-    "auth",
-    "approv",
-    "激活",
-    "确认",
-    "確認",
-    "kod dost",
-    "zugang",
-)
+_OFTEN_OTHERS = tuple(listed("onetime", "often_others"))
 CODE_REACH = 90  # characters between a code and its word on one line
 CALL_REACH = 12  # characters before a number in which a word says that it is one to call
 CODE_LINES = 6  # below the word: often a sentence about where it was sent to

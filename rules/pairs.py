@@ -41,7 +41,9 @@ FORMED: tuple[Where, ...] = (
 
 # "Your order number is 4711".
 _IS = re.compile(
-    "^(?:" + wordlists.table("contexts")["sentence"]["is"].replace(", ", "|") + r")(?=[\s\d:：A-Z])[\s:：]*"
+    "^"
+    + wordlists.any_of(wordlists.entries(wordlists.table("contexts")["sentence"]["is"]))
+    + r"(?=[\s\d:：A-Z])[\s:：]*"
 )
 
 T = TypeVar("T")

@@ -9,8 +9,9 @@ nearly everything is one, after a blank or below only what is made as passwords 
 import re
 from collections.abc import Iterator
 
-from rules.labels import Labels, is_excluded, is_made, is_phrase, listed, transitions
+from rules.labels import Labels, is_excluded, is_made, is_phrase, transitions
 from rules.searched import Span, Text, fold
+from rules.wordlists import END, START, any_in, any_of, listed
 
 _PASSWORD = Labels("password")
 _PIN = Labels("pin")
@@ -18,18 +19,11 @@ _LOGIN = Labels("login")
 _OTHER_CODE = Labels("other_code")
 _ONE_TIME = Labels("code")
 
-_LINKS = "|".join(
-    sorted(
-        (re.escape(fold(word)) for word in listed("links") if word.isascii() or word[0] < "\u0e00"),
-        key=len,
-        reverse=True,
-    )
-)
-_LINKS_CJK = "|".join(re.escape(word) for word in listed("links") if word[0] >= "\u0e00")
+_LINKS = any_of(map(fold, listed("labels", "links")), START, END)
 # What is between a label and its value, on the folded text.
 _ASSIGNED = re.compile(
-    rf"""["'`*_)\]]{{0,3}}(?: ?\([^()\n]{{1,30}}\))?[^\S\n]{{0,3}}(?:[^:=\n.;,]{{1,40}}?)??(?:(?<![a-z])"""
-    rf"""(?:{_LINKS})(?![a-z])|{_LINKS_CJK}|:=|[=-]>|→|[:=>])[: ]?["'`\[]{{0,2}}[^\S\n]{{0,3}}["'`]{{0,2}}"""
+    rf"""["'`*_)\]]{{0,3}}(?: ?\([^()\n]{{1,30}}\))?[^\S\n]{{0,3}}(?:[^:=\n.;,]{{1,40}}?)??(?:{_LINKS}"""
+    rf"""|:=|[=-]>|→|[:=>])[: ]?["'`\[]{{0,2}}[^\S\n]{{0,3}}["'`]{{0,2}}"""
 )
 _VALUE = re.compile(r"[!-~À-ɏА-яЁё]{4,64}")
 _PHRASE = re.compile(r"[A-Za-z]{3,14}(?:[ -][A-Za-z]{3,14}){2,11}(?=[ .\"']{0,3}$)", re.MULTILINE)
@@ -37,32 +31,28 @@ _SPACED = re.compile(r"[ \"'>|]{1,4}([!-~]{6,64})")
 _TOGETHER = re.compile(r"([!-~]{6,64})[ ]{0,3}$", re.MULTILINE)
 _APP_PASSWORD = re.compile(r"[^\w\n]{0,3}([a-z]{4}(?:[ -][a-z]{4}){3})(?![a-z])")
 _PIN_VALUE = re.compile(
-    r"(?:[ ]?\([^()\n]{1,24}\))?[ ]{0,2}(?:[:=#]|(?:is|ist|lautet|est|es|e|to|为|是|は"
-    r"|это)(?![a-z]))?[ :]{0,2}(\d{4,8}|\d(?: \d){3,7})[#*]?(?![0-9A-Za-z]|[.,:/-]\d)"
+    r"(?:[ ]?\([^()\n]{1,24}\))?[ ]{0,2}(?:[:=#]"
+    rf"|{any_in('passwords', 'before_pin')}(?![a-z]))?"
+    r"[ :]{0,2}(\d{4,8}|\d(?: \d){3,7})[#*]?(?![0-9A-Za-z]|[.,:/-]\d)"
 )
 _WIFI = re.compile(r"WIFI:(?:[^\n;]{0,64};){0,6}P:([^;\n]{1,64})", re.IGNORECASE)
 _COMMANDS = (
     re.compile(
-        r"(?<![a-z])(?:mysql|mysqldump|mysqladmin|mariadb|mongo(?:sh)?|redis-cli|psql|mongodump|sshpass"
-        r"|smbclient|sqlcmd|ldapsearch|ftp|7z|unzip|zip|openssl"
-        r"|ansible-vault)(?![a-z])[^\n]{0,100}? -{1,2}(?:p|P|a|w|pass|password|passwd"
-        r"|pw)[ =]?['\"]?(?!ass)([^\s'\"-][^\s'\"]{3,63})"
+        any_in("passwords", "programs", START, END)
+        + r"[^\n]{0,100}? -{1,2}(?:p|P|a|w|pass|password|passwd|pw)[ =]?['\"]?(?!ass)"
+        r"([^\s'\"-][^\s'\"]{3,63})"
     ),
+    re.compile(rf"(?<![\w-])--?{any_in('passwords', 'options')}[ =]['\"]?([^\s'\"$<{{][^\s'\"]{{5,120}})"),
     re.compile(
-        r"(?<![\w-])--?(?:password|passwd|passphrase|pass|pw|pwd|secret|token|auth-token|api-key"
-        r"|apikey)[ =]['\"]?([^\s'\"$<{][^\s'\"]{5,120})"
-    ),
-    re.compile(
-        r"(?<![a-z])(?:curl|wget|http|https)(?![a-z])[^\n]{0,160}? (?:-u|--user|-a"
-        r"|--auth)[ =]?['\"]?[^\s'\":]{1,60}:([^\s'\"]{4,80})"
+        any_in("passwords", "fetching", START, END)
+        + r"[^\n]{0,160}? (?:-u|--user|-a|--auth)[ =]?['\"]?[^\s'\":]{1,60}:([^\s'\"]{4,80})"
     ),
     re.compile(
         r"(?<![a-z])(?:login|user)[ ]{1,3}[^\s:]{1,60}[ ]{1,3}(?:password|pass|pw)[ ]{1,3}([^\s]{4,80})"
     ),
     re.compile(r"(?<![a-z])net use [^\n]{1,120}?/user:[^\s]{1,60} ([^\s]{4,64})"),
     re.compile(
-        r"(?<![a-z])(?:echo|printf) ['\"]?([^\s'\"]{4,64})['\"]? ?\| ?(?:sudo|su|passwd|chpasswd"
-        r"|docker login)"
+        r"(?<![a-z])(?:echo|printf) ['\"]?([^\s'\"]{4,64})['\"]? ?\| ?" + any_in("passwords", "reading")
     ),
 )
 _USER_INFO = re.compile(
@@ -74,10 +64,12 @@ _MAIL_PAIR = re.compile(
     r"(?<![\w.@])[\w.+-]{1,64}@[\w-]{1,60}(?:\.[\w-]{1,30}){1,4}(?: ?[/|:;] ?| {2,6}| - )([!-~]{6,64})"
 )
 _BEFORE = re.compile(
-    r"(?<![!-~])[\"'(]?([!-~]{6,64}?)[\"')]?,? (?:is|as|ist|als|est|comme|es|como|è|come|to|jest|jako|как)"
+    rf"(?<![!-~])[\"'(]?([!-~]{{6,64}}?)[\"')]?,? {any_in('passwords', 'named_behind')}"
     r"(?: [a-z'-]{1,12}){0,3} ?$",
     re.IGNORECASE,
 )
+_LENGTH = re.compile(rf" ?(?:-|to|bis|–)? ?\d{{0,2}} ?{any_in('passwords', 'lengths')}")
+_COUNTED = re.compile(f" ?{any_in('passwords', 'counted')}")
 REACH_BELOW = 4  # lines: under a label, or under the last of a row of labels
 MOST_LABEL = 44  # characters of a line that is a label and nothing else
 
@@ -211,10 +203,7 @@ def _is_assigned(value: str, following: str, link: str) -> bool:
     plain = value.rstrip(".,;)]\"'")
     if len(plain) < 4 or is_excluded(value) or is_excluded(plain):
         return False
-    if re.match(
-        r" ?(?:-|to|bis|–)? ?\d{0,2} ?(?:char|digit|zeich|stell|caract|位|字|символ|znak|teken)",
-        fold(following),
-    ):
+    if _LENGTH.match(fold(following)):
         return False  # how long it has to be
     mixed = any(map(str.isdigit, plain)) or not plain.isalnum() or not (plain.islower() or plain.istitle())
     ends = following[:1] in ("", "\n", '"', "'", ",", ";") or not following.strip(" .").partition("\n")[0]
@@ -238,9 +227,7 @@ def _pin(text: Text, label: Span) -> Iterator[Span]:
             value = value or re.compile(r"[^\w\n]{0,3}(\d{4,8}|\d(?: \d){3,5})[^\w\n]{0,3}").fullmatch(
                 text.text, top, bottom
             )
-    if value is not None and not re.match(
-        r" ?(?:digits?|stellig|位|characters|attempts|times|chiffres)", text.text[value.end() :][:12]
-    ):
+    if value is not None and not _COUNTED.match(text.text[value.end() :][:12]):
         yield value.span(1)
 
 

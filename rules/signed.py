@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from engines.lines import Line
+from rules import wordlists
 from rules.entities import MONTH
 from rules.headings import is_title
 from rules.kinds import AGO, BY, WHEN_RIGHT
@@ -18,7 +19,8 @@ _DATE = (
     r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
     rf"|\d{{1,2}}\.? {MONTH}\.?,? \d{{4}}|{MONTH}\.? \d{{1,2}}(?:,? \d{{4}})?)(?:[\s(].{{0,18}})?"
 )
-_LONG_TIME = r"(?:an?|a few|\d{1,3}) (?:seconds?|minutes?|hours?|days?|weeks?|months?|years?) ago"
+_UNITS = wordlists.any_of(wordlists.table("signs")["ago"]["signed"])
+_LONG_TIME = rf"(?:an?|a few|\d{{1,3}}) {_UNITS}s? ago"
 _TIME = rf"(?:{_LONG_TIME}|{AGO}|{_DATE})"
 # The time of a post, perhaps with a word before it and what was done then behind it: "posted 3h ago".
 _TIME_OF_POST = re.compile(

@@ -18,8 +18,13 @@ from rapidfuzz.distance import OSA
 
 import terms
 from rules import wordlists
+from rules.wordlists import any_in, any_of
 
 ALIKE = 85  # rapidfuzz ratio (0 to 100) from which two texts may say the same; their words decide
+# The ratio for titles. Those that differ by case, punctuation, an article or an ending score 93 to 97;
+# "flight to Berlin" and "flight from Berlin" score 88. Long titles may differ by a number or a day alone, so
+# these are compared separately (`_NUMBERS_AND_DAYS`).
+TITLES_ALIKE = 90
 # Words of a message that are checked for typos, the longest first. Each is compared with all words of all
 # memories.
 MAX_TYPOS = 8
@@ -66,32 +71,26 @@ def asks_to_keep(said: str) -> bool:
     return any(_TO_KEEP.search(clause) and not _RECALLING.search(clause) for clause in _CLAUSE.split(said))
 
 
-_LISTS = {name: wordlists.words(text) for name, text in wordlists.table("statements").items()}
-_EMPTY, LINKING, _NEGATIONS = _LISTS["empty"], _LISTS["linking"], _LISTS["negations"]
-_REPORTING, _RETELLING = _LISTS["reporting"], _LISTS["retelling"]
-_EMPTY_CHINESE = re.compile("用户|我们?|[的了也很都]")
+_EMPTY, LINKING, _NEGATIONS, _REPORTING, _RETELLING = (
+    wordlists.words(wordlists.table("statements")[name])
+    for name in ("empty", "linking", "negations", "reporting", "retelling")
+)
+_EMPTY_CHINESE = re.compile(any_of(wordlists.table("statements")["empty_chinese"]))
 
 _CLAUSE = re.compile(r"(?<=[!?;。！？；，\n])|(?<=[.,])\s+")
-_TO_KEEP = re.compile(
-    r"remember|remind|don['’]t forget|keep in mind|note that|please note"
-    r"|note down|make a note|记住|记得|记下|记一下|提醒|别忘",
-    re.IGNORECASE,
-)
+_TO_KEEP = re.compile(any_in("statements", "to_keep"), re.IGNORECASE)
 _RECALLING = re.compile(  # the same words, but about the past
-    r"\b(?:i|we|they|he|she)\b(?:['’](?:m|ve|d))?(?:\s+[\w'’]+){0,2}\s+remember|"
-    r"\b(?:do|did|don['’]t|didn['’]t)\s+(?:you|i|we)\s+(?:\w+\s+)?remember|"
-    r"remember(?:ed|s)\b|reminded\b|reminders?\b|"
-    r"remind\s+(?:me|us)\s+(?:of\s+)?(?:what|where|who|whose|when|which|why|how)\b|"
+    rf"\b{any_in('statements', 'persons')}\b(?:['’](?:m|ve|d))?(?:\s+[\w'’]+){{0,2}}\s+remember|"
+    rf"\b{any_in('statements', 'auxiliaries')}\s+(?:you|i|we)\s+(?:\w+\s+)?remember|"
+    + any_in("statements", "recalled", end=r"\b")
+    + "|"
+    rf"remind\s+(?:me|us)\s+(?:of\s+)?{any_in('statements', 'asking')}\b|"
     # Bounded: otherwise a long message of only such words would take seconds.
-    r"[我还]记得|记得.{0,60}[吗呢?？]|提醒.{0,60}(?:吗|什么|哪|谁|多少)",
+    rf"记得.{{0,60}}[吗呢?？]|提醒.{{0,60}}{any_in('statements', 'asked_of_reminders')}",
     re.IGNORECASE | re.DOTALL,
 )
 _REQUEST = re.compile(
-    r"\s*(?:(?:what|where|who|whom|whose|which|why|how|is|are|was|were|do|does|did|can|could|would|will|should|"
-    r"please|find|show|tell|give|list|search|look|open|write|explain|summari[sz]e|translate|describe|compare|"
-    r"help|calculate|check|recommend|suggest|"
-    r"i wonder|i(?:'d| would)? (?:like|want) to know)\b|请|帮|给我|告诉|找|搜|查|翻译|总结|解释|列出)|"
-    r".*(?:什么|怎么|哪|谁|几点|多少|吗|呢)",
+    r"\s*" + any_in("statements", "requests", end=r"\b") + "|.*" + any_in("statements", "in_questions"),
     re.IGNORECASE | re.DOTALL,
 )
 _STATED = re.compile(r"\s*(?:i|my|we|our)\b", re.IGNORECASE)  # even if the sentence ends as a question
@@ -167,6 +166,25 @@ def says_the_same(text: str, other: str) -> bool:
     shorter, longer = sorted((terms_of(text), terms_of(other)), key=len)
     more = bare_words(text) ^ bare_words(other)
     return not more or (longer[: len(shorter)] == shorter and not more & _NEGATIONS)
+
+
+def titles_alike(title: str, other: str) -> bool:
+    """Whether two titles say the same in nearly the same words, with the same numbers and days."""
+    one, two = (" ".join(re.findall(r"\w+", terms.fold(text).casefold())) for text in (title, other))
+    numbers, others = map(_NUMBERS_AND_DAYS.findall, (one, two))
+    return fuzz.ratio(one, two) >= TITLES_ALIKE and numbers == others
+
+
+_CHINESE_NUMBER = "[一二三四五六七八九十]"
+_MONTHS, _WEEKDAYS = (
+    any_of(names.split()[0] for names in wordlists.entries(wordlists.table("days")[part]["en"]))
+    for part in ("months", "weekdays")
+)
+_NUMBERS_AND_DAYS = re.compile(
+    r"\d+|(?<=周)[一二三四五六日天]|(?<=星期)[一二三四五六日天]"
+    # A number starts where none goes on: tried from each of its characters, it would take quadratic time.
+    rf"|(?<!{_CHINESE_NUMBER}){_CHINESE_NUMBER}++(?=月)|\b{_WEEKDAYS}|\b{_MONTHS}\b"
+)
 
 
 class _Texts(NamedTuple):

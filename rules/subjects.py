@@ -31,7 +31,7 @@ def words_of(name: str, part: str = "words") -> tuple[str, ...]:
 
 def any_of(name: str, part: str = "words") -> str:
     """An expression for the longest of the words of a list."""
-    return "|".join(re.escape(word) for word in sorted(words_of(name, part), key=len, reverse=True))
+    return wordlists.any_of(words_of(name, part))
 
 
 _CAPITAL = r"[A-ZÀ-ÖØ-Ý][\w'’.&-]{0,30}"

@@ -26,20 +26,17 @@ BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below", "inside")
 _FLIGHT = re.compile(
     r"(?<![A-Z0-9])(?:[A-Z]{2}|[A-Z]\d|\d[A-Z]) ?\d{2,4}(?![\d.,:%A-Z-]| ?(?:km|mi|kg|USD|EUR)\b)"
 )
-_TRAIN = re.compile(
-    r"(?<![A-Z0-9])(?:ICE|IC|EC|ECE|RJX?|TGV|RE|RB|IR|NJ|AVE|FR|FA|FB|EST|THA|TER|IRE|S) ?\d{1,5}(?!\d)"
-)
+_TRAIN = re.compile(rf"(?<![A-Z0-9]){any_of('trains', 'short')} ?\d{{1,5}}(?!\d)")
 _CHINESE_TRAIN = re.compile(r"(?<![A-Za-z0-9])[GDCKTZ]\d{1,4}(?![\dA-Za-z])")
 _TRAIN_NAMED = re.compile(
-    r"(?:(?:Eurostar|Thalys|Frecciarossa|Italo|Acela|Amtrak|Intercity|InOui|Ouigo|TGV INOUI|Alvia)"
-    r" ?\d{1,5}|(?:のぞみ|ひかり|こだま|はやぶさ|かがやき|つばさ|さくら|みずほ)\s?\d{1,4}号)"
+    rf"(?:{any_of('trains', 'named')} ?\d{{1,5}}|{any_of('trains', 'japanese')}\s?\d{{1,4}}号)"
 )
 _NUMBERED = re.compile(r"[A-Z0-9]{1,4}[ -]?\d{1,5}[A-Z]?")
 _CODE = re.compile(r"(?=[A-Z0-9-]{5,16}(?![\w-]))(?:[A-Z0-9]+-?)+")
 _GATE = re.compile(r"(?:[A-Z]{1,2} ?)?\d{1,3}[A-Z]?|[A-H]")
 _SEAT = re.compile(
     r"\d{1,2}[排车車号]\s?\d{1,3}[A-F]?[座号番]?(?:[上中下]铺)?|\d{1,2}号車\s?\d{1,2}番?[A-E]席?"
-    r"|(?:(?:Row|Reihe|Rang|Fila|Rij)? ?\d{1,3}[ ,·/-]{0,3}(?:Seat|Sitz|Platz|Place|Asiento|Posto|Stoel)? ?)?"
+    rf"|(?:{any_of('seats', 'rows')}? ?\d{{1,3}}[ ,·/-]{{0,3}}{any_of('seats', 'seats')}? ?)?"
     r"(?:\d{1,3} ?[A-L](?![a-z])|[A-Z]{0,2}-?\d{1,3})(?:[ ,&/]{1,3}(?:\d{1,3}[A-L]|[A-Z]?\d{1,3}))*"
 )
 _CHINESE_SEAT = re.compile(r"\d{1,2}[车車]\s?\d{1,3}[A-F]?号")

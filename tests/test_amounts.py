@@ -422,6 +422,7 @@ def test_photos_of_the_same_name_get_different_names(client):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encryption", [True, False])
 @pytest.mark.parametrize("harm", ["lost", "damaged", "cut off", "emptied"])
 def test_a_lost_or_damaged_picture_is_left_out_and_listed(settings, encryption, harm):

@@ -321,6 +321,7 @@ def test_a_vocabulary_with_wrong_counts_is_corrected(library, cli):
     assert counts == {"tangerine": 2, "word1": 1}
 
 
+@pytest.mark.slow
 def test_the_index_of_any_script_agrees_with_its_vocabulary(library, cli):
     """FTS5 and Python disagree about the case and category of some characters."""
     chance = random.Random(1)

@@ -307,6 +307,7 @@ def test_events_are_in_the_calendar_with_their_times_and_texts(client, library, 
     )
 
 
+@pytest.mark.slow
 def test_a_moved_event_is_newer_and_a_dismissed_one_goes(client, library, moment):
     item = event(library, "2026-11-20T14:30")
     path, _ = make(client, "agenda")

@@ -839,6 +839,7 @@ def check_everything(house, count, caplog):
     assert sent["push"]
 
 
+@pytest.mark.slow
 def test_no_exit_lets_anything_sensitive_out_and_each_lets_out_the_rest(house, caplog):
     check_everything(house, 32, caplog)
 

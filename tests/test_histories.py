@@ -336,6 +336,7 @@ class Library(RuleBasedStateMachine):
         return ids
 
 
+@pytest.mark.slow
 @pytest.mark.hypothesis
 def test_no_history_loses_a_kept_photo_shows_a_trashed_one_or_leaves_bytes_of_a_deleted_one(
     monkeypatch,

@@ -284,6 +284,7 @@ def test_a_picture_under_a_thousand_folders_is_imported(source, tmp_path):
     assert stored_names(tmp_path) == ["deep.png", "good.png"]
 
 
+@pytest.mark.slow
 def test_of_many_files_that_are_no_pictures_the_first_are_named(source, tmp_path):
     for number in range(8):
         (source / f"{number}.txt").write_text("not a picture")

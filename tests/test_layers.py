@@ -82,7 +82,8 @@ INSIDE = {
         "candidates",
     ),
     "rules": (
-        "checks entities screen searched wordlists",
+        "wordlists",
+        "checks entities screen searched",
         "cues labels prices statements",
         "identity onetime passwords phrases",
         "accounts keys totals",

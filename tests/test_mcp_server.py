@@ -535,6 +535,7 @@ def berlin(monkeypatch):
     time.tzset()
 
 
+@pytest.mark.slow
 def test_a_long_text_is_read_in_parts_and_as_a_whole(agent, stored):
     lines = [f"Line {number} of the long list" for number in range(1_000)]
     photo_id = stored(*lines)

@@ -125,6 +125,7 @@ def test_the_nearest_signs_are_found_among_those_that_were_added_and_replaced():
     assert len(set(searched.nearest(signs[1], 40_002))) == 40_001
 
 
+@pytest.mark.slow
 def test_a_screenshot_is_found_by_what_it_is_about_in_either_language(library, client):
     ids = {library.add(text): name for name, text in SCREENS.items()}
     assert work_off() == len(SCREENS)

@@ -673,3 +673,33 @@ def test_a_deleted_memory_is_gone_and_its_id_is_not_used_again(client, three):
     assert client.get("/api/memories").json["total"] == 2
     with database.scope():
         assert told("Plays chess", now=utc_now()).id == 4
+
+
+@pytest.mark.parametrize(
+    ("title", "other"),
+    [
+        ("Electricity bill due", "electricity bill due!"),
+        ("The electricity bill is due", "Electricity bill is due"),
+        ("Recipes for leek soup", "Recipe for leek soup"),
+        ("12月电费账单待支付", "12月电费账单待支付。"),
+    ],
+)
+def test_titles_that_say_the_same_are_alike(title, other):
+    assert statements.titles_alike(title, other)
+
+
+@pytest.mark.parametrize(
+    ("title", "other"),
+    [
+        ("Flight to Berlin", "Flight from Berlin"),
+        ("Expenses of the household in week 47", "Expenses of the household in week 48"),
+        (
+            "Meeting about the budget of the project on Monday",
+            "Meeting about the budget of the project on Sunday",
+        ),
+        ("周五下午和李明开会讨论明年的项目预算", "周六下午和李明开会讨论明年的项目预算"),
+        ("招商银行账单提醒", "建设银行账单提醒"),
+    ],
+)
+def test_titles_that_differ_in_what_matters_are_not_alike(title, other):
+    assert not statements.titles_alike(title, other)

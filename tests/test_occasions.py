@@ -279,6 +279,7 @@ def test_what_is_wrong_is_counted():
 # -------------------------------------------------------------------------------------------------- hostility
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["1/", "12:", "3 Nov ", "11月", "due ", "周一", "- ", "due 3 Dec "])
 def test_hostile_repetition_is_read_in_linear_time(unit):
     text = unit * (20_000 // len(unit))

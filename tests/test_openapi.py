@@ -221,6 +221,7 @@ def test_every_endpoint_is_published_and_nothing_else(app, document):
     assert rules == listed(ENDPOINTS)
 
 
+@pytest.mark.slow
 def test_it_is_valid_openapi_3_1(document):
     assert document["openapi"].startswith("3.1.")
     assert document["info"]["license"]["identifier"] == "MIT"

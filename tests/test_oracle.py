@@ -238,6 +238,7 @@ def differing(world, secrets, queries):
     return [query for query, *both in zip(queries, *answers, strict=True) if both[0] != both[1]]
 
 
+@pytest.mark.slow
 def test_two_secrets_cannot_be_told_apart_by_200_questions(library):
     library.settings = dataclasses.replace(library.settings, meaning="off")
     chance, secrets = two(1)
@@ -369,6 +370,7 @@ def test_a_chat_with_a_remote_model_spells_nothing_out(remote, fake_llm: FakeLLM
     assert told[0] == told[1]
 
 
+@pytest.mark.slow
 def test_a_folder_of_the_version_before_tells_nothing_before_and_after_it_is_judged_again(library, settings):
     library.settings = dataclasses.replace(library.settings, meaning="off")
     chance, secrets = two(11)

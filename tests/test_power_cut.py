@@ -177,6 +177,7 @@ def assert_flushed(calls, data, copy=None):
     return flushed
 
 
+@pytest.mark.slow
 def test_what_an_answer_promises_has_reached_the_disk_before_it(start, pictures, tmp_path):
     calls, begin = trace(start, ["use", *pictures], tmp_path / "log", USED)
     flushed = assert_flushed(calls[begin + 1 :], str(start.data_dir))

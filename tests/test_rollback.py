@@ -130,6 +130,7 @@ def test_each_start_is_refused_until_the_data_is_accepted(settings, caplog):
     assert counts(settings) == (4, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encryption", [True, False])
 @pytest.mark.parametrize("content", ["no bytes", "no tables"])
 def test_an_empty_database_is_refused_until_a_new_one_is_accepted(settings, encryption, content):

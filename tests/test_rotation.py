@@ -254,6 +254,7 @@ def compared(monkeypatch):
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"encryption": False}], indirect=True)
 def test_the_new_database_has_every_row_of_the_old_one(client, work_queue, clock, compared):
     pictures = filled(client)
@@ -479,6 +480,7 @@ def _names(service):
     return {path.name for path in service.data.glob("database/*.db")}
 
 
+@pytest.mark.slow
 def test_requests_during_a_rotation_wait_and_continue_with_the_new_key(tmp_path):
     with Service(tmp_path, api_key="key") as service:
         photo = service.upload(_picture())["id"]
@@ -688,6 +690,7 @@ def unsealed(settings):
     return sum(content != b"" and not content.startswith(b"SNAPSEAL1\n") for content in contents)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on", [False, True])
 @pytest.mark.parametrize(
     "moment", ["before the ring", "between its copies", "before the pictures", "before the old pictures go"]

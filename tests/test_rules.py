@@ -649,6 +649,7 @@ def test_an_iban_can_be_copied_as_a_whole(rows, expected):
     assert [entity.value for entity in found.entities if entity.type == "iban"] == expected
 
 
+@pytest.mark.slow
 def test_a_page_of_very_many_lines_takes_hardly_longer_than_one_of_many():
     def seconds(count):
         rows = (

@@ -784,6 +784,7 @@ def test_after_compacting_removed_words_are_gone_from_the_index(library):
     assert library.ids("tahiti")
 
 
+@pytest.mark.slow
 def test_compacting_goes_in_steps_between_which_others_write(library, monkeypatch):
     monkeypatch.setattr(lexicon, "MERGED", 1)
     ids = [

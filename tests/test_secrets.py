@@ -135,6 +135,7 @@ def test_an_interval_holds_the_share_and_narrows_with_the_number():
     assert secrets.interval(0.0, 0) == (0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_screens_are_drawn_in_all_manners(screens):
     chance = random.Random(1)
     manners = set()

@@ -102,6 +102,7 @@ SEED = 20261122  # of the screens in tests; another than while the rules were tu
         ("支付密码\n修改", []),
         ("password = getpass.getpass()", []),
         ("1Password\nVersion 8.10.38", []),
+        ("Der API-Schlüssel ist q7Rk2vPz9LmX4tYb8WcN", ["api_key"]),
         ("sk-proj-abcDEF1234567890abcdEFGH", ["api_key"]),
         ("token ghp_abcdEFGH1234567890abcdefghij123456ab", ["api_key"]),
         ("ghp abcdEFGH1234567890abcdefghij123456ab", ["api_key"]),  # the sign was read as a blank
@@ -196,6 +197,7 @@ STATES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("country", STATES)
 @given(drawn=st.data())
 def test_the_numbers_of_a_state_are_judged_as_by_another_library(country, drawn):
@@ -262,6 +264,7 @@ def test_hostile_text_is_searched_in_linear_time(piece):
     sensitive.find((piece * 50_000)[:50_000].split(" "))
 
 
+@pytest.mark.slow
 def test_drawn_screens_are_judged_rightly():
     drawn = [*screens.sensitive_screens(SEED, 800), *screens.look_alikes(SEED, 800)]
     counts = screens.measure((screen, screen.text.split("\n")) for screen in drawn)

@@ -81,6 +81,7 @@ def installed(home, *arguments, **environment):
     )
 
 
+@pytest.mark.slow
 def test_units_of_a_person_are_written_started_and_removed_while_the_data_stays(home):
     (home / "data").mkdir()
     done = installed(
@@ -123,6 +124,7 @@ def test_units_of_a_person_are_written_started_and_removed_while_the_data_stays(
     assert "No unit is installed." in installed(home, "uninstall").stderr
 
 
+@pytest.mark.slow
 def test_without_systemd_one_line_says_what_to_do(home):
     (home / "tools" / "systemctl").unlink()
     done = installed(home, "install", PATH=str(home / "tools"))
@@ -148,6 +150,7 @@ def test_a_service_that_is_read_only_shows_everything_and_changes_nothing(tmp_pa
         assert client.post("/api/photos/upload").status_code == 401
 
 
+@pytest.mark.slow
 def test_the_demos_screens_are_fifty_and_all_different_where_there_is_a_chinese_font(tmp_path, monkeypatch):
     now = datetime(2026, 3, 4, 12, 0)
     assert demo.draw(tmp_path, now=now) in (28, 50)

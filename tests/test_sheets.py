@@ -9,6 +9,7 @@ from benchmarks.sheets import sheets
 EVERY = 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layouts", "types", "recall", "precision", "agenda"),
     [(TUNING, 0.92, 0.90, 0.96, 0.95), (JUDGING, 0.86, 0.83, 0.90, 0.90)],
@@ -23,6 +24,7 @@ def test_what_is_drawn_is_read(layouts, types, recall, precision, agenda):
     assert counts["events right"] >= agenda * counts["events found"]
 
 
+@pytest.mark.slow
 def test_sheets_are_the_same_each_time_and_of_all_types():
     names = [sheet.name for sheet in sheets(TUNING)]
     assert len(set(names)) == len(names) > 400

@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -133,6 +134,7 @@ def test_no_sheet_is_too_high_and_each_line_is_on_one(places):
                 )
 
 
+@pytest.mark.slow
 def test_the_child_reads_with_both_models():
     model = LocalModel(ocr_model="both", language="en")
     try:

@@ -17,6 +17,7 @@ import pytest
 import analysis
 import database
 import llm
+import memory
 import search
 from app import create_app
 from engines.records import Field, Record
@@ -33,9 +34,10 @@ PASSING = ("/api/data/stats", "/api/agenda", "/api/photos?trash=true")
 def updated(request, settings, monkeypatch):
     settings = dataclasses.replace(settings, encryption=request.param)
     answers = go_back(settings, "0023")
-    # Scores fall with the age of a photo, so the searches are those of the minute in which it was answered.
+    # Scores fall with the age of a photo, and memories expire, so it is the minute in which all was answered.
     newest = max(photo["created_at"] for photo in answers["/api/photos?"]["items"])
-    monkeypatch.setattr(search, "utc_now", lambda: datetime.fromisoformat(newest) + timedelta(minutes=1))
+    for module in (search, memory):
+        monkeypatch.setattr(module, "utc_now", lambda: datetime.fromisoformat(newest) + timedelta(minutes=1))
     yield Client(create_app(settings)), answers
     database.close_store()
 

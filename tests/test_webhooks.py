@@ -456,6 +456,7 @@ process.exit(isSigned(secret, headers, require("fs").readFileSync(0)) ? 0 : 1);"
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", CHECKS)
 def test_the_documents_check_of_a_signature_accepts_what_is_signed(client, receiver, send, language):
     command, program = CHECKS[language]
