@@ -1,6 +1,7 @@
 """How a picture is cut for the detector, and how the lines it finds are put in order."""
 
 import io
+import platform
 import subprocess
 import sys
 
@@ -210,6 +211,38 @@ def test_tesseract_is_read_through_its_table(tmp_path):
 def test_only_models_that_come_with_the_package_are_loaded():
     with pytest.raises(ValueError, match="medium"):
         ocr.Paddle("medium")
+
+
+def test_each_of_two_models_is_loaded_once_for_a_phones_screens(monkeypatch):
+    made = []
+
+    class Model:
+        def __init__(self, *, model_size, threads, det_max_side):
+            made.append((model_size, det_max_side))
+
+        def ocr(self, bitmap):
+            place = {"topLeftCoord": (10, 10), "bottomRightCoord": (90, 40)}
+            return {"bounds": {0: {"text": "Tota1", "confidence": 0.5} | place}}
+
+    monkeypatch.setattr("faster_paddle.OcrEngine", Model)
+    monkeypatch.setattr(ocr, "_resident", lambda: 0)
+    engine, _ = ocr._load("both", "")
+    for _ in range(2):
+        assert len(ocr.read(Image.effect_noise((1080, 2400), 50).convert("RGB"), engine).lines) == 1
+    assert made == [("tiny", 960), ("small", 480)]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 is slow with denormal numbers")
+def test_denormal_numbers_are_zero_in_the_process_and_in_its_later_threads():
+    program = (
+        "import threading; from engines import ocr; tiny = 5e-320\n"
+        "ocr._skip_denormals(); print(tiny * 1.0)\n"
+        "threading.Thread(target=lambda: print(tiny * 1.0)).start()"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert shown.split() == ["0.0", "0.0"]
 
 
 def test_the_process_loads_nothing_that_it_does_not_need():
