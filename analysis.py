@@ -142,7 +142,7 @@ class Worker:
         with database.scope():
             config = configuration.latest(self._settings)
             model = llm.model_for(config, self._settings)
-            if llm.out_of_tokens(config, self._settings, now=self._clock()):
+            if ledger.out_of_tokens(config, self._settings, now=self._clock()):
                 return None  # the queue continues tomorrow
             claim = self.claim_next(_fingerprint(config), now=self._clock())
         return None if claim is None else _Task(claim, config, model)
@@ -268,18 +268,15 @@ class Worker:
             rows = Analysis.select(*columns).join(Photo).where(Analysis.photo.in_(ids), due)
             # `objects` puts the columns of both tables on one object.
             stored = [(row, readings.page_of(row.photo_id)) for row in cast("Iterator[Any]", rows.objects())]
-        settings = self._settings
+        reader = llm.reader(self._settings)
         judged = [
-            (
-                row,
-                read[0],
-                *llm.judge_again(*read, row.filename, taken=results.time_taken(row), settings=settings),
-            )
+            (row, read, reader.judge(*read, name=row.filename, taken=results.time_taken(row)))
             for row, read in stored
             if read is not None
         ]
         with database.scope(), db.atomic():
-            for row, page, found, analyser in judged:
+            for row, (page, engine), found in judged:
+                analyser = llm.judged_by(engine)
                 if row.analyser != analyser:
                     results.replace_judgement(row, page, found, analyser, now=self._clock())
             models.store_value("analysis.judged", Judged(version, min(ids)))

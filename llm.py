@@ -6,14 +6,11 @@ The embedded model (`rules/embedded.py`) and the remote one (`engines/remote.py`
 ledger of costs keep their tables in `engines/`; their routes are here.
 """
 
-import contextlib
 import dataclasses
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Protocol, TypedDict
 
 import msgspec
@@ -29,9 +26,8 @@ from engines.embedding import Embedder
 from engines.findings import Answer, Findings, MemoryCandidate, Usage
 from engines.lines import Page
 from engines.remote import MAX_ANSWER_TOKENS, RemoteModel
-from errors import AnswerUnusable, ModelFailure, NotFound, Unavailable
-from rules.embedded import LocalModel, identity
-from rules.judge import judge
+from errors import AnswerUnusable, ModelFailure, NotFound
+from rules.embedded import LocalModel, fitting_readers, identity
 from settings import Settings
 from web import inputs, shapes
 
@@ -42,7 +38,6 @@ NOTHING_TO_TEST = "The embedded analyser needs no connection."
 ANSWERED = "The model answers."
 TEST_WORD = "lantern"  # on the drawn picture
 BLIND = "The model answers, but it does not see pictures: it cannot analyse screenshots."
-MEMORY_FOR_TWO = 3 * 1024**3  # bytes: two readers of screenshots, vectors and the service are 1.1 GB
 RESTING = 60.0  # seconds without searches at a provider of vectors that has failed
 
 
@@ -205,21 +200,6 @@ class LoadedModels:
         return self._local[settings]
 
 
-def fitting_readers() -> int:
-    """How many screenshots are read at once where the settings do not say: two where this process may use two
-    cores and `MEMORY_FOR_TWO` bytes, by the machine and by its control groups (`MemoryMax` of a unit, the
-    limit of a container); else one.
-    """
-    memory = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with contextlib.suppress(OSError):  # without version 2 of control groups, there is no limit to be read
-        group = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2].lstrip("/")
-        inside = Path("/sys/fs/cgroup", group)
-        for place in (inside, *inside.parents):
-            with contextlib.suppress(OSError, ValueError):  # no limit is the word "max"
-                memory.append(int((place / "memory.max").read_text()))
-    return 2 if min(memory) >= MEMORY_FOR_TWO and len(os.sched_getaffinity(0)) >= 2 else 1
-
-
 def model_for(config: Configuration, settings: Settings) -> Model:
     """The model of a configuration. The open store owns it and closes it."""
     return database.store().cache(LoadedModels).model_for(config, settings)
@@ -244,21 +224,6 @@ def provider(config: Configuration, settings: Settings) -> Provider | None:
     return database.store().cache(LoadedModels).provider(config, settings)
 
 
-def judge_again(
-    page: Page, reader: str, name: str, *, taken: datetime, settings: Settings
-) -> tuple[Findings, str]:
-    """What the embedded model finds on a page that was read before, and the identity of the analyser."""
-    found = judge(
-        page,
-        analyser=f"{LOCAL}/{reader}",
-        language=settings.language,
-        name=name,
-        sense=None if settings.meaning == "off" else embedder().quick,
-        taken=taken,
-    )
-    return found, judged_by(reader)
-
-
 def judged_by(reader: str) -> str:
     """The identity of the embedded model with this reader, which has the version of its rules."""
     return identity(reader)
@@ -267,17 +232,6 @@ def judged_by(reader: str) -> str:
 def reads_first(config: Configuration, settings: Settings) -> bool:
     """Whether a picture is read on this machine before the model of this configuration gets it."""
     return settings.read_locally and config.provider != LOCAL
-
-
-def out_of_tokens(config: Configuration, settings: Settings, *, now: datetime) -> bool:
-    """Whether the model of this configuration costs tokens, and the day's tokens are used up."""
-    return config.provider != LOCAL and ledger.used_up(settings, now=now)
-
-
-def require_tokens(config: Configuration, settings: Settings, *, now: datetime) -> None:
-    """Raises `Unavailable` until the next day when `out_of_tokens`."""
-    if out_of_tokens(config, settings, now=now):
-        raise Unavailable(ledger.USED_UP, retry_after=ledger.resets_in(now=now))
 
 
 class Outcome(TypedDict):
@@ -296,7 +250,7 @@ def probe(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -> Out
     """
     with database.scope():
         config = configuration.current(settings)
-        used_up = out_of_tokens(config, settings, now=clock())
+        used_up = ledger.out_of_tokens(config, settings, now=clock())
     if config.provider == configuration.LOCAL or used_up:
         sentence = ledger.USED_UP if used_up else NOTHING_TO_TEST
         return Outcome(success=not used_up, message=sentence, model=config.model, milliseconds=0)

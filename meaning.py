@@ -212,7 +212,7 @@ def embed_some(settings: Settings, *, clock: Callable[[], datetime] = utc_now) -
         provider = llm.provider(config, settings)
         if provider is None:
             return False
-        llm.require_tokens(config, settings, now=clock())
+        ledger.require_tokens(config, settings, now=clock())
         claimed = _claim(PROVIDER, clock(), together=TOGETHER)
         due = [row for row in claimed if not _is_held(row.photo_id, settings)]
         texts = {row.photo_id: text_of(row.photo_id) for row in due}
@@ -326,7 +326,7 @@ def _near_at_provider(wanted: str, settings: Settings, *, guarded: bool) -> _Jud
             provider is None
             or known.mark != provider.mark
             or provider.rests
-            or llm.out_of_tokens(config, settings, now=utc_now())
+            or ledger.out_of_tokens(config, settings, now=utc_now())
             or (gate.is_closed(settings) and gate.withholds_text(wanted))
         ):
             return None

@@ -124,7 +124,7 @@ def cycle(
             material = _collect(device_id, tokens, gated=gated, for_rules=for_rules, now=clock())
             if not material.photos and not material.conversations:
                 return []
-            llm.require_tokens(config, settings, now=clock())
+            ledger.require_tokens(config, settings, now=clock())
         try:
             written = model.write_notes(material)
         except ModelFailure as problem:

@@ -109,9 +109,8 @@ def _records_of(photo_id: int, found: Findings, read: tuple[Page, str] | None) -
         return records.on_page(found.records, page, confidence=found.confidence)
     if read is None:
         return []
-    photo, settings = photos.get(photo_id), database.store().settings
-    judged, _ = llm.judge_again(*read, photo.filename, taken=time_taken(photo), settings=settings)
-    return judged.records or []
+    photo, reader = photos.get(photo_id), llm.reader(database.store().settings)
+    return reader.judge(*read, name=photo.filename, taken=time_taken(photo)).records or []
 
 
 def _save(claim: Claim, result: dict[str, Any], page: Page | None, analyser: str, *, now: datetime) -> None:

@@ -16,7 +16,7 @@ from assistant import confirmation, context, conversations, skills
 from assistant.confirmation import Paused
 from assistant.conversations import Turn
 from database import db
-from engines import configuration, prompts
+from engines import configuration, ledger, prompts
 from engines.configuration import Configuration
 from errors import NotFound
 from models import Message
@@ -70,10 +70,7 @@ def begin(settings: Settings, message: UserMessage, conversation_id: str, *, now
     Raises `NotFound` for an unknown or disabled skill, and `Unavailable` when the day's tokens are used up;
     by then the message is stored.
     """
-    persona = _persona(message, settings, now=now)
-    config = configuration.current(settings)
-    model = llm.model_for(config, settings)
-    gated = gate.is_before(config, settings)
+    chosen = _chosen(message, settings, now=now)
     question = Message()
     try:
         with db.atomic():
@@ -86,13 +83,13 @@ def begin(settings: Settings, message: UserMessage, conversation_id: str, *, now
             recalled = (
                 _Recalled(paused.recalled, paused.has_foreign_memories)
                 if paused
-                else _recall(message, gated=gated, now=now)
+                else _recall(message, gated=chosen.gated, now=now)
             )
     except BaseException:
         conversations.drop_unless_stored(question)
         raise
-    llm.require_tokens(config, settings, now=now)
-    return _opened(message, question, paused, model, persona, config, recalled, gated=gated, now=now)
+    ledger.require_tokens(chosen.config, settings, now=now)
+    return _opened(message, question, paused, chosen, recalled, now=now)
 
 
 def resume(settings: Settings, conversation_id: str, *, now: datetime) -> Opening:
@@ -104,20 +101,19 @@ def resume(settings: Settings, conversation_id: str, *, now: datetime) -> Openin
     paused = interrupted[1]
     content = question.content or ""
     message = UserMessage(content, conversation_id, paused.device_id, paused.skill_id, confirm=True)
-    persona = _persona(message, settings, now=now)
-    config = configuration.current(settings)
-    llm.require_tokens(config, settings, now=now)
-    return _opened(
-        message,
-        question,
-        paused,
-        llm.model_for(config, settings),
-        persona,
-        config,
-        _Recalled(paused.recalled, paused.has_foreign_memories),
-        gated=gate.is_before(config, settings),
-        now=now,
-    )
+    chosen = _chosen(message, settings, now=now)
+    ledger.require_tokens(chosen.config, settings, now=now)
+    recalled = _Recalled(paused.recalled, paused.has_foreign_memories)
+    return _opened(message, question, paused, chosen, recalled, now=now)
+
+
+class _Chosen(NamedTuple):
+    """Who answers: the skill's words, the model, and whether the gate is before it."""
+
+    persona: str
+    config: Configuration
+    model: llm.Model
+    gated: bool
 
 
 class _Recalled(NamedTuple):
@@ -131,14 +127,12 @@ def _opened(
     message: UserMessage,
     question: Message,
     paused: Paused | None,
-    model: llm.Model,
-    persona: str,
-    config: Configuration,
+    chosen: _Chosen,
     recalled: _Recalled,
     *,
-    gated: bool,
     now: datetime,
 ) -> Opening:
+    persona, config, model, gated = chosen
     frame = prompts.Frame()
     system = {
         "role": "system",
@@ -162,10 +156,12 @@ def _opened(
     )
 
 
-def _persona(message: UserMessage, settings: Settings, *, now: datetime) -> str:
-    if not message.skill_id:
-        return prompts.PERSONA
-    return skills.get_enabled(message.skill_id, settings.language, now=now).system_prompt
+def _chosen(message: UserMessage, settings: Settings, *, now: datetime) -> _Chosen:
+    persona = prompts.PERSONA
+    if message.skill_id:
+        persona = skills.get_enabled(message.skill_id, settings.language, now=now).system_prompt
+    config = configuration.current(settings)
+    return _Chosen(persona, config, llm.model_for(config, settings), gate.is_before(config, settings))
 
 
 def _recall(message: UserMessage, *, gated: bool, now: datetime) -> _Recalled:

@@ -45,7 +45,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
     with database.scope():
         config = configuration.current(settings)
         waiting = conversations.next_to_read()
-        if waiting is None or llm.out_of_tokens(config, settings, now=clock()):
+        if waiting is None or ledger.out_of_tokens(config, settings, now=clock()):
             return False
         model = llm.model_for(config, settings)
         models.prove_writable()

@@ -10,7 +10,9 @@ import msgspec
 import peewee
 
 from database import db
+from engines.configuration import LOCAL, Configuration
 from engines.findings import Usage
+from errors import Unavailable
 from models import SpendLedger
 from settings import Settings
 
@@ -30,15 +32,19 @@ def tokens_today(*, now: datetime) -> int:
     return SpendLedger.select(tokens).where(SpendLedger.day == _day(now)).scalar() or 0
 
 
-def used_up(settings: Settings, *, now: datetime) -> bool:
-    """Whether the day's tokens are spent. The call that crosses the limit is finished."""
-    return bool(settings.daily_token_limit) and tokens_today(now=now) >= settings.daily_token_limit
+def out_of_tokens(config: Configuration, settings: Settings, *, now: datetime) -> bool:
+    """Whether the model of this configuration costs tokens, and the day's tokens are spent. The call that
+    crosses the limit is finished.
+    """
+    limit = settings.daily_token_limit if config.provider != LOCAL else 0
+    return bool(limit) and tokens_today(now=now) >= limit
 
 
-def resets_in(*, now: datetime) -> float:
-    """Seconds until the day of `now` ends and the count starts again."""
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    return (midnight - now).total_seconds()
+def require_tokens(config: Configuration, settings: Settings, *, now: datetime) -> None:
+    """Raises `Unavailable` until the next day when `out_of_tokens`."""
+    if out_of_tokens(config, settings, now=now):
+        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+        raise Unavailable(USED_UP, retry_after=(midnight - now).total_seconds())
 
 
 def usage(days: int, *, now: datetime) -> list[SpendLedger]:

@@ -27,6 +27,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import msgspec
@@ -63,6 +64,7 @@ HOPELESS = (
     f" none of {MOST_MISSED} pictures in time. One more is tried after a restart, or when a screenshot is"
     " analysed again"
 )
+MEMORY_FOR_TWO = 3 * 1024**3  # bytes: two readers of screenshots, vectors and the service are 1.1 GB
 # With these, glibc returns memory after each picture (272 MB instead of 297 at the peak), and Tesseract uses
 # one thread.
 ENVIRONMENT = {
@@ -77,6 +79,21 @@ Message = TypeVar("Message", Ready, Page)
 def identity(ocr_model: str) -> str:
     """What analysed a photo: the model that reads, and the version of the rules that judge."""
     return f"local/{ocr_model}/{VERSION}"
+
+
+def fitting_readers() -> int:
+    """How many screenshots are read at once where the settings do not say: two where this process may use two
+    cores and `MEMORY_FOR_TWO` bytes, by the machine and by its control groups (`MemoryMax` of a unit, the
+    limit of a container); else one.
+    """
+    memory = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with contextlib.suppress(OSError):  # without version 2 of control groups, there is no limit to be read
+        group = Path("/proc/self/cgroup").read_text().strip().rpartition(":")[2].lstrip("/")
+        inside = Path("/sys/fs/cgroup", group)
+        for place in (inside, *inside.parents):
+            with contextlib.suppress(OSError, ValueError):  # no limit is the word "max"
+                memory.append(int((place / "memory.max").read_text()))
+    return 2 if min(memory) >= MEMORY_FOR_TWO and len(os.sched_getaffinity(0)) >= 2 else 1
 
 
 class LocalModel:

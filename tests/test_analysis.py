@@ -21,6 +21,8 @@ from engines.findings import Entity, Findings
 from engines.lines import Line, Page
 from engines.records import Field, Record
 from models import Analysis
+from rules import embedded
+from rules.embedded import LocalModel
 from tests.support.client import Client, detail
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
@@ -756,7 +758,7 @@ def test_of_what_another_model_has_analysed_only_missing_records_are_found(clien
     with database.scope():
         Analysis.update(analyser="openai/gpt").execute()
         Analysis.update(records="[]").where(Analysis.photo == newer).execute()
-    judge, taken_at = llm.judge, []
+    judge, taken_at = embedded.judge, []
 
     def judged(page, *, taken, **named):
         taken_at.append(taken)
@@ -764,7 +766,7 @@ def test_of_what_another_model_has_analysed_only_missing_records_are_found(clien
         found.records = [Record("ErrorMessage", [Field("text", page.lines[0].text, lines=[0])])]
         return found
 
-    monkeypatch.setattr(llm, "judge", judged)
+    monkeypatch.setattr(embedded, "judge", judged)
     worker = analysis.Worker(settings)
     while worker.judge_older():
         pass
@@ -781,12 +783,13 @@ def test_judging_again_goes_on_after_a_restart_and_happens_once(client, settings
     monkeypatch.setattr(analysis, "JUDGED_AT_ONCE", 1)
     first, second = judged_earlier(client, "fish", "flower")
     judged = []
-    judge = llm.judge_again
-    monkeypatch.setattr(
-        llm,
-        "judge_again",
-        lambda page, *read, **named: judged.append(page.lines[0].text) or judge(page, *read, **named),
-    )
+    judge = LocalModel.judge
+
+    def noted(self, page, *read, **named):
+        judged.append(page.lines[0].text)
+        return judge(self, page, *read, **named)
+
+    monkeypatch.setattr(LocalModel, "judge", noted)
     assert analysis.Worker(settings).judge_older()
     for _ in range(2):
         worker = analysis.Worker(settings)

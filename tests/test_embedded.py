@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-import llm
 from engines import prompts
 from errors import AnswerUnusable, ProviderDown, ProviderRefused, Unreadable
 from rules import embedded
@@ -431,7 +430,7 @@ def test_two_read_where_the_machine_has_room(monkeypatch, cores, gigabytes, read
     monkeypatch.setattr(os, "sysconf", sizes.get)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(cores)))
     monkeypatch.setattr(Path, "read_text", lambda path: "0::/unit\n" if path.name == "cgroup" else "max\n")
-    assert llm.fitting_readers() == readers
+    assert embedded.fitting_readers() == readers
 
 
 def test_one_reads_where_a_control_group_leaves_little_memory(monkeypatch):
@@ -441,7 +440,7 @@ def test_one_reads_where_a_control_group_leaves_little_memory(monkeypatch):
     monkeypatch.setattr(os, "sysconf", lambda name: 4096**2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
     monkeypatch.setattr(Path, "read_text", lambda path: limits.get(str(path), "max"))
-    assert llm.fitting_readers() == 1
+    assert embedded.fitting_readers() == 1
 
 
 def test_the_models_are_loaded_before_the_first_picture_is_read(make_model, child_program):

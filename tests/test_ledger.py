@@ -8,7 +8,7 @@ import pytest
 import database
 import models
 from clock import utc_now
-from engines import ledger
+from engines import configuration, ledger
 from engines.findings import Usage
 from settings import Settings
 from tests.support.client import detail
@@ -68,9 +68,10 @@ def test_an_unfinished_day_of_another_purpose_counts_as_well(client, limited, cl
     with database.scope():
         ledger.record(Usage(1, 1_000, 500), purpose="chat", model="any", now=clock())
 
-        assert ledger.used_up(limited, now=clock())
+        remote = configuration.current(limited)
+        assert ledger.out_of_tokens(remote, limited, now=clock())
         clock.move(days=1)
-        assert not ledger.used_up(limited, now=clock())
+        assert not ledger.out_of_tokens(remote, limited, now=clock())
 
 
 @pytest.fixture

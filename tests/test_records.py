@@ -11,7 +11,6 @@ import pytest
 import database
 import dynamics
 import lexicon
-import llm
 import readings
 import records
 from analysis import Worker
@@ -23,6 +22,7 @@ from engines.reading import read_findings
 from engines.records import Field, Record, checked, placed
 from models import Analysis
 from models import Record as Row
+from rules import embedded
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
@@ -366,12 +366,12 @@ def test_a_remote_models_values_are_found_on_the_lines_that_were_read(fake_llm, 
 
 def test_where_a_remote_model_says_nothing_of_records_the_rules_find_them(fake_llm, remote, monkeypatch):
     client = Client(create_app(dataclasses.replace(remote, read_locally=False)))
-    judge = llm.judge
+    judge = embedded.judge
 
     def judged(page, **named):
         return msgspec.structs.replace(judge(page, **named), records=[RECEIPT])
 
-    monkeypatch.setattr(llm, "judge", judged)
+    monkeypatch.setattr(embedded, "judge", judged)
     fake_llm.answer(FINDINGS)
     fake_llm.answer({**FINDINGS, "records": []})
     silent, without = (upload(client, name) for name in ("one", "two"))

@@ -16,11 +16,11 @@ import pytest
 
 import analysis
 import database
-import llm
 import memory
 import search
 from app import create_app
 from engines.records import Field, Record
+from rules import embedded
 from settings import ROOT
 from tests.support.client import Client
 from tests.support.earlier import NEWEST, go_back
@@ -84,7 +84,7 @@ def test_what_is_in_the_trash_comes_back_with_its_analysis(updated):
 
 def test_records_are_made_of_what_was_read_while_nothing_else_is_to_be_done(updated, monkeypatch, caplog):
     client, answers = updated
-    judge = llm.judge
+    judge = embedded.judge
 
     def judged(page, **named):
         found = judge(page, **named)
@@ -93,7 +93,7 @@ def test_records_are_made_of_what_was_read_while_nothing_else_is_to_be_done(upda
         ]
         return found
 
-    monkeypatch.setattr(llm, "judge", judged)
+    monkeypatch.setattr(embedded, "judge", judged)
     monkeypatch.setattr(analysis, "PROGRESS_EVERY", 2)
     caplog.set_level("INFO")
     before = client.get("/api/records").json
