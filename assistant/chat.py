@@ -30,7 +30,7 @@ import database
 import llm
 import loops
 import pictures
-from assistant import confirmation, conversations, openings, recollection
+from assistant import confirmation, conversations, openings, recollection, turns
 from assistant.citations import Citation
 from assistant.openings import Opening, UserMessage
 from assistant.rounds import Rounds
@@ -188,7 +188,7 @@ def _record(opening: Opening, rounds: Rounds, *, now: datetime) -> None:
 
 def _pause(opening: Opening, rounds: Rounds, *, now: datetime) -> list[shapes.PendingCall]:
     """Store the interrupted turn; returns the calls that wait for the person."""
-    if not conversations.is_kept(opening.question):
+    if not turns.is_kept(opening.question):
         raise NotFound("The conversation was deleted while the answer was being written.")
     if rounds.asked:
         confirmation.pause(opening.question.id, rounds.paused, rounds.asked, now=now)
@@ -198,7 +198,7 @@ def _pause(opening: Opening, rounds: Rounds, *, now: datetime) -> list[shapes.Pe
 def _end(opening: Opening, rounds: Rounds, *, now: datetime) -> None:
     """Store the messages that followed."""
     recalled = opening.recalled if opening.tells else None
-    conversations.end_turn(opening.question, rounds.following, recalled=recalled, now=now)
+    turns.end_turn(opening.question, rounds.following, recalled=recalled, now=now)
     confirmation.close(opening.question.id)
 
 

@@ -12,9 +12,9 @@ import msgspec
 import gate
 import llm
 import memory
-from assistant import confirmation, context, conversations, skills
+from assistant import confirmation, context, skills, turns
 from assistant.confirmation import Paused
-from assistant.conversations import Turn
+from assistant.turns import Turn
 from database import db
 from engines import configuration, ledger, prompts
 from engines.configuration import Configuration
@@ -75,7 +75,7 @@ def begin(settings: Settings, message: UserMessage, conversation_id: str, *, now
     try:
         with db.atomic():
             paused = _interrupted_by(message, conversation_id, now=now)
-            question = conversations.begin_turn(
+            question = turns.begin_turn(
                 conversation_id, message.content, message.picture, device_id=message.device_id, now=now
             )
             if paused is not None and not message.confirm:
@@ -86,7 +86,7 @@ def begin(settings: Settings, message: UserMessage, conversation_id: str, *, now
                 else _recall(message, gated=chosen.gated, now=now)
             )
     except BaseException:
-        conversations.drop_unless_stored(question)
+        turns.drop_unless_stored(question)
         raise
     ledger.require_tokens(chosen.config, settings, now=now)
     return _opened(message, question, paused, chosen, recalled, now=now)
@@ -149,7 +149,7 @@ def _opened(
         system,
         recalled.memories,
         recalled.has_foreign,
-        recalled.has_foreign or conversations.has_foreign_text(question),
+        recalled.has_foreign or turns.has_foreign_text(question),
         most_answer,
         config.max_context_tokens - most_answer - context.tokens(system),
         statements.tells(message.content),
@@ -177,7 +177,7 @@ def _interrupted_by(message: UserMessage, conversation_id: str, *, now: datetime
     interrupted = confirmation.paused(conversation_id)
     if interrupted is None:
         return None
-    repeated = conversations.unanswered(conversation_id, message.content, message.picture)
+    repeated = turns.unanswered(conversation_id, message.content, message.picture)
     if repeated is not None and repeated.id == interrupted[0]:
         return interrupted[1]
     _end_interrupted(*interrupted, now=now)
@@ -201,7 +201,7 @@ def _end_interrupted(question_id: int, turn: Paused, *, now: datetime) -> None:
         )
     question = Message.get_by_id(question_id)
     recalled = turn.recalled if statements.tells(question.content or "") else None
-    conversations.end_turn(question, following, recalled=recalled, now=now)
+    turns.end_turn(question, following, recalled=recalled, now=now)
     confirmation.close(question_id)
 
 

@@ -14,7 +14,7 @@ import llm
 import loops
 import memory
 import models
-from assistant import conversations
+from assistant import turns
 from assistant.transcript import held_back
 from clock import utc_now
 from database import db
@@ -44,7 +44,7 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
     """
     with database.scope():
         config = configuration.current(settings)
-        waiting = conversations.next_to_read()
+        waiting = turns.next_to_read()
         if waiting is None or ledger.out_of_tokens(config, settings, now=clock()):
             return False
         model = llm.model_for(config, settings)
@@ -52,12 +52,12 @@ def read_for_memories(settings: Settings, *, clock: Callable[[], datetime] = utc
         question, answer, recalled = waiting
         content = question.content or ""
         held = gate.is_before(config, settings) and (
-            gate.withholds_text(content, answer) or bool(held_back(conversations.turn_of(question)))
+            gate.withholds_text(content, answer) or bool(held_back(turns.turn_of(question)))
         )
     found, usage, later = ([], Usage(), False) if held else _memories_in(model, content, answer)
     with database.scope(), db.atomic():
         ledger.record(usage, purpose="memory", model=model.identity, now=clock())
-        if later or not conversations.mark_read(question.id):  # it was deleted meanwhile
+        if later or not turns.mark_read(question.id):  # it was deleted meanwhile
             return not later
         device_id = question.conversation.device_id
         for candidate in found:
@@ -85,7 +85,7 @@ def reader(settings: Settings) -> loops.Loop:
                 if read_for_memories(settings):
                     return 0.0
             with database.scope():
-                return IDLE_WAIT if conversations.next_to_read() is None else READ_AGAIN
+                return IDLE_WAIT if turns.next_to_read() is None else READ_AGAIN
         except Unavailable:
             return IDLE_WAIT
 

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 
 import database
-from assistant import citations, confirmation, context, conversations
+from assistant import citations, confirmation, context, turns
 from assistant.citations import Citation
 from assistant.confirmation import Call, Destination, Noted, Paused
-from assistant.conversations import Turn
 from assistant.openings import Opening, messages_of
 from assistant.tools import Toolbox
 from assistant.transcript import Transcript
+from assistant.turns import Turn
 from engines import prompts, reading
 from engines.findings import Answer, Usage
 from errors import AnswerUnusable, ModelFailure, ToolsRefused
@@ -103,7 +103,7 @@ class Rounds:
             recalled=opening.recalled,
             clock=self._clock,
             gated=opening.gated,
-            is_kept=lambda: conversations.is_kept(opening.question),
+            is_kept=lambda: turns.is_kept(opening.question),
         )
 
     def _run(self, toolbox: Toolbox) -> None:
@@ -200,7 +200,7 @@ class Rounds:
                 {"role": "tool", "tool_call_id": call.id, "content": self._opening.frame.around(result)}
             )
             self._note(role="tool", content=result, tool_call_id=call.id, tool_name=found["tool"])
-            self._has_foreign_text |= conversations.is_foreign(self.following[-1])
+            self._has_foreign_text |= turns.is_foreign(self.following[-1])
         self._open, self._rounds = [], self._rounds + 1
         return results
 
@@ -251,7 +251,7 @@ class Rounds:
                 self._present[at] = spoken
         pictures = MAX_PICTURES - (self._opening.question.attachment_path is not None)
         self._history = transcript.history(
-            conversations.earlier_turns(self._opening.question), self._opening.room, pictures=pictures
+            turns.earlier_turns(self._opening.question), self._opening.room, pictures=pictures
         )
 
 

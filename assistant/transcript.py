@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 import gate
-from assistant import context, conversations
-from assistant.conversations import Earlier
+from assistant import context, turns
+from assistant.turns import Earlier
 from engines import prompts
 from errors import Unreadable
 from models import Message
@@ -136,6 +136,6 @@ def _user_content(message: Message | Earlier, *, pictures: bool) -> str | list[d
         return content
     if pictures:
         with contextlib.suppress(Unreadable):
-            jpeg = conversations.picture_of(message)
+            jpeg = turns.picture_of(message)
             return [{"type": "text", "text": content}, prompts.picture(jpeg)]
     return f"{content}\n{prompts.NO_PICTURE}"

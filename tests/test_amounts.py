@@ -17,7 +17,7 @@ import database
 import photos
 import reasoner
 from app import create_app
-from assistant import conversations, tools
+from assistant import tools, turns
 from clock import utc_now
 from curation import originals
 from database import db
@@ -72,7 +72,7 @@ def pictures(settings):
 def say(content, picture=None, conversation_id=None):
     now = utc_now()
     with database.scope():
-        return conversations.begin_turn(conversation_id, content, picture, device_id="phone", now=now)
+        return turns.begin_turn(conversation_id, content, picture, device_id="phone", now=now)
 
 
 def note(title, **fields):
@@ -297,7 +297,7 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
     work_queue(remote, clock=clock)
     asked = say("What is on this?", draw("attached", format="JPEG"))
     with database.scope():
-        conversations.end_turn(
+        turns.end_turn(
             asked,
             [Message(role="assistant", content="A book.", created_at=utc_now())],
             recalled=None,
@@ -332,7 +332,7 @@ def test_the_export_holds_everything_in_readable_files(client, remote, fake_llm,
         ("user", "What is on this?"), ("assistant", "A book.")
     ]  # fmt: skip
     with database.scope():
-        attached = conversations.picture_of(asked)
+        attached = turns.picture_of(asked)
     assert [message["file"] and zipped.read(message["file"]) for message in conversation["messages"]] == [
         attached,
         None,

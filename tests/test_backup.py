@@ -25,7 +25,7 @@ import database
 import models
 import photos
 from app import create_app
-from assistant import conversations
+from assistant import turns
 from clock import utc_now
 from database import db
 from errors import (
@@ -74,7 +74,7 @@ def live(settings, *names):
     )
     with database.scope():
         attached = draw("attached", size=(60, 60), format="JPEG")
-        conversations.begin_turn(None, SECRETS[2], attached, device_id="phone", now=utc_now())
+        turns.begin_turn(None, SECRETS[2], attached, device_id="phone", now=utc_now())
         models.Analysis.update(visible_text=SECRETS[0]).execute()
     database.close_store()
 

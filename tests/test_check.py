@@ -22,7 +22,7 @@ import lexicon
 import photos
 import search
 import uploads
-from assistant import conversations
+from assistant import turns
 from clock import utc_now
 from database import db
 from models import Analysis, Message, Photo, Tally, Vocabulary
@@ -60,7 +60,7 @@ def library(app, settings):
         Analysis.update(status="pending", visible_text="", summary="").where(Analysis.photo == 3).execute()
         lexicon.remove(3)
         lexicon.rebuild()
-        conversations.begin_turn("ab", "What is this?", draw(format="JPEG"), device_id="phone", now=utc_now())
+        turns.begin_turn("ab", "What is this?", draw(format="JPEG"), device_id="phone", now=utc_now())
     database.close_connections()
     return settings.data_dir
 

@@ -20,7 +20,7 @@ import lexicon
 import models
 import search
 import uploads
-from assistant import conversations
+from assistant import turns
 from clock import utc_now
 from curation import retention
 from database import db
@@ -56,7 +56,7 @@ def files(settings, folder=""):
 
 def say(content, *, now, picture=None):
     with database.scope():
-        return conversations.begin_turn(None, content, picture, device_id="phone", now=now).conversation_id
+        return turns.begin_turn(None, content, picture, device_id="phone", now=now).conversation_id
 
 
 def note(title, *, now, pinned=False):

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 import database
 from app import create_app
-from assistant import conversations
+from assistant import turns
 from clock import utc_now
 from models import Message
 from settings import Settings
@@ -41,7 +41,7 @@ def service(chromium, tmp_path_factory):
         create_app(Settings(data_dir=dashboard.service.data, api_key=KEY))
         with database.scope():
             keep_hostile()
-            conversations.begin_turn(
+            turns.begin_turn(
                 "01d", "Is anybody there?", None, device_id="", now=utc_now() - timedelta(hours=1)
             )
         database.close_connections()
@@ -68,7 +68,7 @@ def keep_hostile():
         {"id": 4711, "title": HOSTILE, "snippet": HOSTILE},
         {"title": HOSTILE, "url": "javascript:window.hacked=1", "summary": HOSTILE},
     ]
-    asked = conversations.begin_turn("bad", HOSTILE, None, device_id="", now=utc_now())
+    asked = turns.begin_turn("bad", HOSTILE, None, device_id="", now=utc_now())
     calls = [
         call("search_knowledge_base", query=HOSTILE),
         call(HOSTILE, 2, text=HOSTILE),
@@ -86,7 +86,7 @@ def keep_hostile():
             role="assistant", content=f"# {HOSTILE}\n\n{HOSTILE} #4711\n\n- {HOSTILE}", created_at=utc_now()
         )
     )
-    conversations.end_turn(asked, following, recalled=None, now=utc_now())
+    turns.end_turn(asked, following, recalled=None, now=utc_now())
 
 
 def call(name, number=1, **arguments):

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 import database
 from app import create_app
-from assistant import conversations
+from assistant import turns
 from clock import utc_now
 from engines import ledger
 from engines.findings import Usage
@@ -81,8 +81,8 @@ def stocked(dashboard, keep):
 
 
 def keep_some(now):
-    asked = conversations.begin_turn("c0ffee", "Where is the library?", None, device_id="", now=now)
-    conversations.end_turn(
+    asked = turns.begin_turn("c0ffee", "Where is the library?", None, device_id="", now=now)
+    turns.end_turn(
         asked, [Message(role="assistant", content="In town.", created_at=now)], recalled=None, now=now
     )
     text = (

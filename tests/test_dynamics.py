@@ -22,7 +22,7 @@ import push
 import readings
 import reasoner
 from app import create_app
-from assistant import context, conversations
+from assistant import context, turns
 from clock import iso, utc_now
 from engines.findings import MemoryCandidate
 from engines.lines import Line, Page
@@ -88,10 +88,10 @@ def article(title, *photo_ids, **fields):
 def said(conversation_id, question, answer, clock, device_id=""):
     """One finished turn of a chat."""
     with database.scope():
-        asked = conversations.begin_turn(conversation_id, question, None, device_id=device_id, now=clock())
+        asked = turns.begin_turn(conversation_id, question, None, device_id=device_id, now=clock())
         if answer:
             following = [Message(role="assistant", content=answer, created_at=clock())]
-            conversations.end_turn(asked, following, recalled=[], now=clock())
+            turns.end_turn(asked, following, recalled=[], now=clock())
 
 
 def titles(client, query=""):

@@ -16,7 +16,7 @@ import gate
 import memory
 import models
 from app import create_app
-from assistant import chat, conversations, openings, recollection
+from assistant import chat, openings, recollection, turns
 from clock import utc_now
 from database import db
 from engines.findings import MemoryCandidate
@@ -143,8 +143,8 @@ def test_lists_say_which_notes_chats_and_memories_a_page_is_to_cover(client, rea
         models.Dynamic.create(title="Deep inside", content=secret, **common)
         memory.remember(MemoryCandidate(secret), source_type="chat", now=now)
         memory.remember(MemoryCandidate("Likes tea"), source_type="chat", now=now)
-        conversations.begin_turn("c1", secret, None, device_id="", now=now)
-        conversations.begin_turn("c2", "Where is my train?", None, device_id="", now=now)
+        turns.begin_turn("c1", secret, None, device_id="", now=now)
+        turns.begin_turn("c2", "Where is my train?", None, device_id="", now=now)
 
     def kinds(path, name, field):
         return {item[field]: item["sensitive"] for item in client.get(path).json[name]}

@@ -39,7 +39,7 @@ STOREYS = (
 # The rows of each package, from the ground up.
 INSIDE = {
     "assistant": (
-        "arguments confirmation context mcp_messages mcp_servers skills web_search",
+        "arguments confirmation context mcp_messages mcp_servers skills turns web_search",
         "conversations mcp",
         "offers openings transcript",
         "citations library recollection",
@@ -232,7 +232,7 @@ WRITERS = {
         "readings",  # whether its text is due to be read
         "reasoner",  # whether it has read the result
     },
-    "Conversation": {"assistant.conversations"},
+    "Conversation": {"assistant.turns", "assistant.conversations"},  # begun there; read and deleted here
     "AskedCall": {"assistant.confirmation"},
     "CalendarEntry": {"outlets.feeds"},
     "Delivery": {"outlets.webhooks"},
@@ -248,7 +248,7 @@ WRITERS = {
     "MeaningDue": {"meaning"},  # and triggers
     "MeaningSigns": {"meaning"},
     "Memory": {"memory"},
-    "Message": {"assistant.conversations"},
+    "Message": {"assistant.turns"},
     "OwnWords": {"curation.words"},
     "Photo": {"photos", "uploads"},  # what is there; what comes in
     "PhotoTag": {
@@ -299,6 +299,7 @@ READERS = {
     "Message": {
         "assistant.citations",
         "assistant.confirmation",
+        "assistant.conversations",
         "assistant.openings",
         "assistant.rounds",
         "assistant.transcript",

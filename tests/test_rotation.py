@@ -27,7 +27,7 @@ import database
 import models
 import photos
 from app import create_app
-from assistant import conversations
+from assistant import turns
 from clock import utc_now
 from crypto import KeyStore
 from errors import StartRefused, StorageFull, Unavailable, Unreadable
@@ -54,9 +54,7 @@ def filled(client, count=3):
     pictures = [draw(f"Number {number}") for number in range(count)]
     ids = [client.upload(picture, device_id="phone").json["id"] for picture in pictures]
     with database.scope():
-        conversations.begin_turn(
-            "cafe", "Look", draw("a cat", format="JPEG"), device_id="phone", now=utc_now()
-        )
+        turns.begin_turn("cafe", "Look", draw("a cat", format="JPEG"), device_id="phone", now=utc_now())
     return dict(zip(ids, pictures, strict=True))
 
 

@@ -28,7 +28,7 @@ import llm
 import models
 import photos
 import readings
-from assistant import conversations, mcp_servers, skills
+from assistant import conversations, mcp_servers, skills, turns
 from clock import iso
 from curation import retention
 from curation.originals import FORBIDDEN, OPENED, RESERVED, Outlet, ending, entry, is_whole, stem, write
@@ -194,7 +194,7 @@ def _picture(photo: Photo) -> _File:
 
 
 def _attachment(message: Message) -> _File:
-    reader = _opened(conversations.open_picture, message)
+    reader = _opened(turns.open_picture, message)
     return _File(
         "message_id",
         message.id,

@@ -11,7 +11,7 @@ import crypto
 import database
 import photos
 import pictures
-from assistant import conversations
+from assistant import turns
 from buckets import away
 from buckets.s3 import BucketAway, Listed
 from errors import Unreadable
@@ -95,7 +95,7 @@ def look_at_attachments(kind: Kind, orders: Orders) -> None:
         Message.select().where(Message.attachment_path.is_null(False)), "attachments", orders
     ):
         if problem := _confirmed(message, _attachment_problem):
-            repaired = orders.forget_lost and act(conversations.forget_picture, message.id)
+            repaired = orders.forget_lost and act(turns.forget_picture, message.id)
             kind.note(f"the attachment of message {message.id} is {problem}", repaired=repaired)
 
 

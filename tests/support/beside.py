@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 import database
 from app import create_app
-from assistant import conversations
+from assistant import turns
 from clock import utc_now
 from errors import Unavailable
 from settings import Settings
@@ -56,7 +56,7 @@ def main(seed: str) -> None:
                 name, content = chance.randbytes(16).hex(), chance.randbytes(1_000).hex()
                 try:
                     with database.scope():
-                        conversations.begin_turn(name, content, None, device_id="phone", now=utc_now())
+                        turns.begin_turn(name, content, None, device_id="phone", now=utc_now())
                 except (Unavailable, *database.DATABASE_ERRORS) as problem:
                     if not isinstance(database.known_failure(problem), Unavailable):
                         raise
