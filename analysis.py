@@ -57,6 +57,7 @@ from errors import (
 )
 from locks import Presence, named_lock
 from models import Analysis, Photo, Selected
+from rules import disguises
 from settings import Settings
 from web import inputs, shapes
 
@@ -340,7 +341,7 @@ class Worker:
                 reader = llm.reader(self._settings)
                 outcome = _judge_here(reader, read, picture, name, taken)
                 return _Outcome(claim, outcome, reader.identity, asked=False)
-            name = name if mark.cleared else gate.plain_name(name)
+            name = name if mark.cleared else disguises.plain_name(name)
         if reads_first and self._copied_from_stack(claim, model.identity):
             return None
         is_local = config.provider == configuration.LOCAL

@@ -47,7 +47,7 @@ from engines import configuration, reading
 from engines.findings import MemoryCandidate
 from errors import BadInput, SnaploreError
 from models import McpServer
-from rules import statements
+from rules import disguises, statements
 from settings import Settings
 from text import cut
 
@@ -132,12 +132,13 @@ class Toolbox:
             if tool is None or not tool.host:
                 return None
             given = decoded(arguments)
+            is_closed = gate.is_closed(self._settings)
             return Destination(
                 tool.host,
                 tool.server.id if tool.server else None,
                 tool.server is not None and tool.server.trusted,
                 msgspec.json.encode(given).decode(),
-                gate.kinds_in(given, earlier=self._others(given)) if gate.is_closed(self._settings) else (),
+                disguises.kinds_in(given, earlier=self._others(given)) if is_closed else (),
             )
         except SnaploreError:
             return None

@@ -10,30 +10,21 @@ none of the fields is a failure, and nothing of it is stored. The class of a fai
 Text on a screenshot is data: the prompt states that, and the answer is only ever read as data.
 """
 
-import array
-import base64
-import binascii
 import contextlib
-import json
-import math
 import re
-import secrets
-import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import net
 import pictures
 from clock import utc_now
-from engines import articles, prompts, reading
+from engines import articles, completions, prompts, reading
 from engines.configuration import Configuration
-from engines.findings import MAX_CALLS, Answer, Findings, MemoryCandidate, Usage
+from engines.findings import Answer, Findings, MemoryCandidate, Usage
 from errors import (
-    MAX_RETRY_AFTER,
     AnswerUnusable,
     BadInput,
     ModelFailure,
@@ -46,14 +37,9 @@ from text import one_line, shortened
 
 CHAT = "chat/completions"  # the path of a call
 MAX_ANSWER_TOKENS = 16_384  # a full screen of text, and room for reasoning before it
-MAX_TOKENS_COUNTED = 10**9  # a larger count is wrong, and must not use up the day's limit
 MAX_MESSAGE = 2_000  # characters of a provider's message that are read
 MAX_QUOTED = 200  # characters of a provider's message that are shown
 MAX_ANSWER_BYTES = 2 * MEGABYTE  # ten times a full screen of text in escaped characters
-# Of a vector. Fewer say little; the largest models have 4,096.
-MIN_DIMENSIONS, MAX_DIMENSIONS = 64, 4_096
-MAX_COMPONENT = 1e9  # of a vector; most models send vectors of length 1
-MAX_ERROR_DEPTH = 4  # Gemini sends a list of an object in an object
 # What servers report that the status does not tell.
 _REPORTS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _NO_TOOLS, _TOO_LONG = (
@@ -130,7 +116,7 @@ class RemoteModel:
                 refused = _BY_SCHEMA  # plain JSON may do
             dropped |= {refused}
         if not 200 <= response.status < 300:
-            message = _message_of(reading.from_json(response.body))
+            message = completions.message_of(reading.from_json(response.body))
             if tools and 400 <= response.status < 500 and _NO_TOOLS.search(message[:MAX_MESSAGE]):
                 self.takes_tools = False
                 raise ToolsRefused(f"The model takes no tools: {self._quoted(message)}")
@@ -149,9 +135,8 @@ class RemoteModel:
         return articles.Notes(found, usage)
 
     def embed(self, texts: Sequence[str], *, deadline: float) -> tuple[list[list[float]], Usage]:
-        """The vectors of some texts, of one length between `MIN_DIMENSIONS` and
-        `MAX_DIMENSIONS`, and the usage of the call, which takes at most `deadline` seconds. Raises
-        `ModelFailure`; that of a billed call carries its usage.
+        """The vectors of some texts, all of one length, and the usage of the call, which takes at most
+        `deadline` seconds. Raises `ModelFailure`; that of a billed call carries its usage.
         """
         body: dict[str, Any] = {"input": list(texts)}
         if self._configuration.model:
@@ -159,18 +144,18 @@ class RemoteModel:
         response = self._post(body, "embeddings", deadline)
         payload = reading.from_json(response.body)
         if not 200 <= response.status < 300:
-            message = _message_of(payload)
+            message = completions.message_of(payload)
             # Asked again, a server refuses the same text again.
             is_of_text = response.status == 413 or (
                 response.status == 500 and _TOO_LONG.search(message[:MAX_MESSAGE])
             )
             raise self._failure(400 if is_of_text else response.status, response.headers, message)
         payload = payload if isinstance(payload, dict) else {}
-        usage = _usage(payload.get("usage"))
+        usage = completions.usage(payload.get("usage"))
         with _billed(usage):
             if not isinstance(payload.get("data"), list):
                 self._complain(payload, response, "vectors")
-            return _vectors(payload["data"], len(texts)), usage
+            return completions.vectors(payload["data"], len(texts)), usage
 
     def close(self) -> None:
         self._client.close()
@@ -231,7 +216,7 @@ class RemoteModel:
     def _read(self, response: net.Response) -> Answer:
         payload = reading.from_json(response.body)
         payload = payload if isinstance(payload, dict) else {}
-        usage = _usage(payload.get("usage"))
+        usage = completions.usage(payload.get("usage"))
         with _billed(usage):
             choices = payload.get("choices")
             choice = (
@@ -247,7 +232,10 @@ class RemoteModel:
                 )
             if finish_reason.startswith(("content_filter", "safety")):
                 raise AnswerUnusable("The provider's content filter stopped the answer.")
-            text, calls = _content(message.get("content")), _calls(message.get("tool_calls"))
+            text, calls = (
+                completions.content(message.get("content")),
+                completions.calls(message.get("tool_calls")),
+            )
             thoughts = {
                 name: message[name]
                 for name in ("reasoning_content", "reasoning_details")
@@ -263,7 +251,7 @@ class RemoteModel:
             raise AnswerUnusable(f"The model's server did not send {wanted}.")
         code = error.get("code") if isinstance(error, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else response.status
-        raise self._failure(status, response.headers, _message_of(payload))
+        raise self._failure(status, response.headers, completions.message_of(payload))
 
     def _failure(self, status: int, headers: Mapping[str, str], message: str) -> ModelFailure:
         reason = f" ({status}): {self._quoted(message)}" if message else f" ({status})."
@@ -275,7 +263,8 @@ class RemoteModel:
         # 402: an empty account works again once it is topped up, without a change here.
         if status in (402, 408, 425, 429) or status >= 500:
             return ProviderDown(
-                f"The model's server cannot answer now{reason}", retry_after=_retry_after(headers, utc_now())
+                f"The model's server cannot answer now{reason}",
+                retry_after=completions.retry_after(headers, utc_now()),
             )
         return AnswerUnusable(f"The model's server refuses this request{reason}")
 
@@ -285,68 +274,6 @@ class RemoteModel:
             text = text.replace(self._configuration.api_key, "[key]")
         text = text[:MAX_MESSAGE]  # only now, so that no part of a key is left at the end
         return shortened(one_line("".join(char if char.isprintable() else " " for char in text)), MAX_QUOTED)
-
-
-def _calls(calls: Any) -> list[dict[str, Any]]:
-    """The first `MAX_CALLS` tool calls, with unique ids and JSON arguments, which servers demand."""
-    complete: dict[str, dict[str, Any]] = {}
-    for call in calls if isinstance(calls, list) else []:
-        if len(complete) == MAX_CALLS:
-            break
-        function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict):
-            continue
-        given = function.get("arguments")
-        arguments = given if isinstance(given, dict) else reading.loose_object(reading.as_text(given))
-        call_id = reading.as_text(call.get("id"))
-        if not call_id or call_id in complete:
-            call_id = f"call_{secrets.token_hex(8)}"
-        named = {
-            "name": reading.as_text(function.get("name")),
-            "arguments": json.dumps(arguments, ensure_ascii=False),
-        }
-        complete[call_id] = {**call, "id": call_id, "type": "function", "function": {**function, **named}}
-    return list(complete.values())
-
-
-def _vectors(data: list[Any], count: int) -> list[list[float]]:
-    """The vectors in an answer, in order. Raises `AnswerUnusable` unless `count` sound ones are there."""
-    rows = [row if isinstance(row, dict) else {} for row in data[: count + 1]]
-    indices = [row.get("index", place) for place, row in enumerate(rows)]
-    if indices == [0] * count:  # relays that do not count send them in the order of the texts
-        indices = list(range(count))
-    if sorted(index for index in indices if type(index) is int) != list(range(count)):
-        raise AnswerUnusable("The model's server did not send a vector for each text.")
-    found: list[list[float]] = [[]] * count
-    for index, row in zip(indices, rows, strict=True):
-        found[index] = _vector(row.get("embedding"))
-    if len({len(vector) for vector in found}) > 1:
-        raise AnswerUnusable("The model's vectors differ in length.")
-    return found
-
-
-def _vector(values: Any) -> list[float]:
-    if isinstance(values, str):
-        values = _unpacked(values)
-    if not isinstance(values, list) or not MIN_DIMENSIONS <= len(values) <= MAX_DIMENSIONS:
-        raise AnswerUnusable(
-            f"The model's server did not send a vector of {MIN_DIMENSIONS} to {MAX_DIMENSIONS} numbers."
-        )
-    if any(type(value) not in (int, float) or not abs(value) < MAX_COMPONENT for value in values):
-        raise AnswerUnusable("The model's vector has something else than finite numbers in it.")
-    if not any(values):
-        raise AnswerUnusable("The model's vector is zero.")
-    return [float(value) for value in values]
-
-
-def _unpacked(text: str) -> list[float]:
-    """The numbers of a vector in base64 (32 bits, little-endian), as some relays send it; else none."""
-    values = array.array("f")
-    with contextlib.suppress(binascii.Error, ValueError):
-        values.frombytes(base64.b64decode(text[: MAX_DIMENSIONS * 6], validate=True))
-    if sys.byteorder == "big":
-        values.byteswap()
-    return values.tolist()
 
 
 def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) -> str | None:
@@ -362,43 +289,6 @@ def _refused_parameter(response: net.Response, parameters: Mapping[str, Any]) ->
     return next((name for name in parameters if re.search(rf"\b{name}\b", text)), None)
 
 
-def _message_of(payload: Any) -> str:
-    """A server's message about an error, in any of the usual shapes; "" when there is none."""
-    for _ in range(MAX_ERROR_DEPTH):
-        if isinstance(payload, list) and payload:
-            payload = payload[0]
-        if not isinstance(payload, dict):
-            break
-        payload = next(
-            (payload[name] for name in ("error", "message", "detail", "msg") if payload.get(name)), None
-        )
-    return payload if isinstance(payload, str) else ""
-
-
-def _retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """`Retry-After` in seconds from `now`, also of an HTTP date (RFC 9110, 10.2.3); None without one."""
-    value = headers.get("Retry-After", "").strip()
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(value)
-            seconds = (moment.astimezone(UTC).replace(tzinfo=None) - now).total_seconds()
-        except (ValueError, OverflowError):
-            return None
-    return None if math.isnan(seconds) else max(0.0, min(seconds, MAX_RETRY_AFTER))
-
-
-def _usage(counts: Any) -> Usage:
-    counts = counts if isinstance(counts, dict) else {}
-    prompt, completion = (
-        reading.as_number(counts.get(name), 0.0) for name in ("prompt_tokens", "completion_tokens")
-    )
-    return Usage(
-        1, int(min(max(prompt, 0.0), MAX_TOKENS_COUNTED)), int(min(max(completion, 0.0), MAX_TOKENS_COUNTED))
-    )
-
-
 @contextlib.contextmanager
 def _billed(usage: Usage) -> Iterator[None]:
     """Reads a billed answer: a failure inside carries the usage."""
@@ -412,12 +302,3 @@ def _billed(usage: Usage) -> Iterator[None]:
         )
         failure.usage = usage
         raise failure from None
-
-
-def _content(content: Any) -> str:
-    """The text of a message, which is a string or a list of parts."""
-    parts = content if isinstance(content, list) else [content]
-    return "".join(
-        reading.as_text(part.get("text")) if isinstance(part, dict) else reading.as_text(part)
-        for part in parts
-    )
