@@ -42,8 +42,9 @@ from database import db
 from engines.configuration import LOCAL
 from engines.findings import Entity
 from engines.lines import Page
+from engines.records import Record
 from errors import BadInput, NotFound
-from models import AgendaItem, Analysis, Photo, Trash
+from models import AgendaItem, Analysis
 from rules import planned, statements, templates
 from rules.occasions import Screen
 from rules.planned import Occasion
@@ -100,10 +101,10 @@ def renew(photo_id: int, page: Page | None, *, now: datetime) -> None:
     """Make the rows of a photo what its reading, `page`, and its analysis say. A row of an event that is
     still on it stays the same row, also if the event has moved. Does nothing if there is no such photo.
     """
-    photo = Photo.select(Photo.original_timestamp).where(Photo.id == photo_id).get_or_none()
-    if photo is None:
+    stored = _stored(photo_id)
+    if stored is None:
         return
-    found = _found(photo_id, page, clock.local_time(photo.original_timestamp))
+    found = [] if page is None else _found(page, *stored)
     left = sorted(AgendaItem.select().where(AgendaItem.photo == photo_id), key=lambda row: row.id)
     with db.atomic():
         for occasion in found:
@@ -144,30 +145,39 @@ def renew_older(*, now: datetime) -> bool:
     return bool(ids)
 
 
-def _found(photo_id: int, page: Page | None, taken: datetime) -> list[Occasion]:
+def _stored(photo_id: int) -> tuple[datetime, list[Record] | None, list[Entity]] | None:
+    """When a photo was taken, in local time; its records as they are shown, None where they were not looked
+    for yet; and the dates that a remote model has named. Also of a photo in the trash.
+    """
+    analysis = "coalesce(a.{0}, json_extract(trash.analysis, '$.{0}'))"
+    row = db.execute_sql(
+        f"""SELECT original_timestamp, coalesce(own.records, {analysis.format("records")}),
+            {analysis.format("entities")}, {analysis.format("analyser")}
+        FROM photos LEFT JOIN analyses AS a ON a.photo_id = photos.id
+        LEFT JOIN trash ON trash.photo_id = photos.id LEFT JOIN own_words AS own ON own.photo_id = photos.id
+        WHERE photos.id = ?""",  # noqa: S608
+        (photo_id,),
+    ).fetchone()
+    if row is None:
+        return None
+    taken, shown, entities, analyser = row
+    dates = []
+    if not (analyser or "").startswith(f"{LOCAL}/"):
+        named = msgspec.json.decode(entities or "[]", type=list[Entity])
+        dates = [entity for entity in named if entity.type.casefold() == "date"][:MOST_DATES]
+    there = None if shown is None else records.decoded(shown)
+    return clock.local_time(datetime.fromisoformat(taken)), there, dates
+
+
+def _found(page: Page, taken: datetime, shown: list[Record] | None, dates: list[Entity]) -> list[Occasion]:
     """The occasions on a photo, each once."""
-    if page is None:
-        return []
     found: list[Occasion] = []
-    screen = Screen(page, taken, records.shown_of(photo_id))
-    named = (screen.standing(date.value, date.label) for date in _remote_dates(photo_id))
+    screen = Screen(page, taken, shown)
+    named = (screen.standing(date.value, date.label) for date in dates)
     for occasion in (*screen.occasions, *named):
         if occasion is not None and not any(_is_one(occasion, other) for other in found):
             found.append(occasion)
     return found
-
-
-def _remote_dates(photo_id: int) -> list[Entity]:
-    """The dates that a remote model has named for a photo, also one in the trash."""
-    row = Analysis.select(Analysis.entities, Analysis.analyser).where(Analysis.photo == photo_id)
-    stored: dict[str, Any] = next(iter(cast("Iterable[Any]", row.dicts())), {})
-    if not stored:
-        trashed: Any = Trash.select(Trash.analysis).where(Trash.photo == photo_id).scalar()
-        stored = msgspec.json.decode(trashed or "{}")
-    if stored.get("analyser", "").startswith(f"{LOCAL}/"):
-        return []
-    entities = msgspec.json.decode(stored.get("entities") or "[]", type=list[Entity])
-    return [entity for entity in entities if entity.type.casefold() == "date"][:MOST_DATES]
 
 
 def _keep(photo_id: int, row: AgendaItem | None, occasion: Occasion, *, now: datetime) -> None:

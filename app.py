@@ -30,7 +30,6 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 import access
 import agenda
-import analysis
 import database
 import devices
 import jobs
@@ -46,6 +45,7 @@ import records
 import search
 import threads
 import uploads
+from analysis import listing
 from assistant import chat, conversations, mcp_servers, skills
 from clock import utc_now
 from commands import table
@@ -99,7 +99,7 @@ BLUEPRINTS = (
     opened.routes,
     meaning.routes,
     agenda.routes,
-    analysis.routes,
+    listing.routes,
     llm.routes,
     llm.connection_routes,
     llm.usage_routes,

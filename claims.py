@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import blinker
 import msgspec
@@ -62,11 +62,15 @@ IDLE_WAIT = 5.0
 BLOCKED_WAIT = 1.0  # seconds, while something is due that cannot be claimed
 
 
-class Claim(msgspec.Struct, frozen=True):
-    """The right of one thread to analyse a photo until the lease ends."""
+class Claim(NamedTuple):
+    """The right of one thread to analyse a photo until the lease ends. `fresh`: a person asks for a new
+    result. `reads_left`: how often its text may be tried to be read.
+    """
 
     analysis_id: int
-    photo_id: int
+    photo: Photo
+    fresh: bool
+    reads_left: int
     token: str
     probe: bool
 
@@ -100,15 +104,16 @@ def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) ->
             _return_to_queue(("provider", "refused"), now=now)
         if not circuit.lets_through(now):
             return None
-        row = _due(now, probe=circuit.open)
-        if row is None:
+        due = _due(now, probe=circuit.open)
+        if due is None:
             return None
         if circuit.open:
             _change_circuit(lambda circuit: circuit.probed(now + LEASE))  # one at a time
         token = f"{holder()}:{secrets.token_hex(8)}"
         lease = {"status": "processing", "lease_until": now + LEASE, "lease_token": token}
-        Analysis.update(**lease).where(Analysis.id == row[0]).execute()
-        return Claim(row[0], row[1], token, circuit.open)
+        Analysis.update(**lease).where(Analysis.id == due).execute()
+        row = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.id == due).get()
+        return Claim(row.id, row.photo, row.fresh, row.reads_left, token, circuit.open)
 
 
 def recover(presences: Path, is_own: Callable[[str], bool], *, now: datetime) -> int:
@@ -295,20 +300,20 @@ _DUE_TOO_LATE = """
 """
 
 
-def _due(now: datetime, *, probe: bool) -> tuple[int, int] | None:
-    """The ids of the next analysis and its photo. A probe may also take one that the provider failed."""
-    row: tuple[int, int] | None
+def _due(now: datetime, *, probe: bool) -> int | None:
+    """The id of the next analysis. A probe may also take one that the provider failed."""
+    row: tuple[int] | None
     if probe:
         row = db.execute_sql(_NEXT_PENDING).fetchone() or db.execute_sql(_NEXT_FAILED).fetchone()
     else:
         row = db.execute_sql(_DUE_NOW, (iso(now),)).fetchone()
-    return row
+    return None if row is None else row[0]
 
 
 # The partial indexes are named, and their conditions are literals: with a bound status SQLite would read and
 # sort the whole queue.
 _DUE = """
-    SELECT analyses.id, photo_id FROM {rows} JOIN photos ON photos.id = photo_id
+    SELECT analyses.id FROM {rows} JOIN photos ON photos.id = photo_id
     WHERE {condition} AND NOT EXISTS (
         SELECT 1 FROM photos AS twin JOIN analyses AS other ON other.photo_id = twin.id
         WHERE twin.sha256 = photos.sha256 AND other.status = 'processing'

@@ -39,7 +39,7 @@ class Exit(NamedTuple):
 EXITS = (
     Exit(
         "analysis by a remote model",
-        "analysis",
+        "analysis.pool",
         "the embedded model judges the photo from the lines that were read; neither picture nor text is sent",
     ),
     Exit(
@@ -101,7 +101,7 @@ EXITS = (
     Exit("the log", "push", "nobody else logs what a person, a picture or a model wrote"),
     # Sealed bytes in a bucket (`buckets/`) are no exit: nobody can read them without the keys in this folder.
     # These have no texts of their own: they quote models and servers, which were sent nothing sensitive.
-    Exit("messages of errors", "analysis", "they quote no text of a photo"),
+    Exit("messages of errors", "analysis.pool", "they quote no text of a photo"),
 )
 
 TITLE = "a sensitive screenshot"  # instead of everything that a remote model would learn about it

@@ -143,9 +143,9 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
 
 def post_worker_init(worker: Worker) -> None:
     """Start the background threads in the worker: threads do not survive a fork."""
-    import analysis
     import meaning
     import reasoner
+    from analysis.pool import Pool
     from assistant import recollection
     from clock import utc_now
     from loops import Loop
@@ -155,7 +155,7 @@ def post_worker_init(worker: Worker) -> None:
 
     certificate = worker.wsgi.certificate
     worker.certificate = certificate
-    worker.pool = analysis.Pool(_settings)
+    worker.pool = Pool(_settings)
     worker.loops = [recollection.reader(_settings), reasoner.loop(_settings), webhooks.loop(_settings)]
     worker.loops.append(Loop("memory", _tidy))
     if _settings.tls != "off":

@@ -216,18 +216,6 @@ def shown(stored: str, ids: Mapping[int, int]) -> list[shapes.RecordFields]:
     return [_shown(record, ids.get(place, 0)) for place, record in enumerate(decoded(stored))]
 
 
-def shown_of(photo_id: int) -> list[Record] | None:
-    """What is shown of a photo, also of one in the trash; None where its records were not looked for yet."""
-    row = db.execute_sql(
-        """SELECT coalesce(own.records, a.records, json_extract(trash.analysis, '$.records'))
-        FROM photos LEFT JOIN analyses AS a ON a.photo_id = photos.id
-        LEFT JOIN trash ON trash.photo_id = photos.id LEFT JOIN own_words AS own ON own.photo_id = photos.id
-        WHERE photos.id = ?""",
-        (photo_id,),
-    ).fetchone()
-    return decoded(row[0]) if row and row[0] is not None else None
-
-
 def of_photos(photo_ids: Iterable[int]) -> dict[int, list[Record]]:
     """The records of these photos, by photo, without those of photos in the trash."""
     sql = "SELECT photo_id, records FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))"

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-import analysis
 import database
 import meaning
+from analysis.pool import Worker
 from app import Application, create_app
 from engines.lines import Page
 from rules.embedded import LocalModel
@@ -152,7 +152,7 @@ def filled(
         answer = client.post("/api/photos/upload", data=data)
         assert answer.status_code == 200, answer.text
         names[int((answer.json or {})["id"])] = name
-    worker = analysis.Worker(app.settings)
+    worker = Worker(app.settings)
     try:
         with mock.patch.object(LocalModel, "read", read):
             while worker.work():

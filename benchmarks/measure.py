@@ -22,13 +22,13 @@ from urllib.parse import urlencode
 import msgspec
 from werkzeug.test import create_environ, run_wsgi_app
 
-import analysis
 import database
 import llm
 import models
 import pictures
 import search
 import uploads
+from analysis.pool import Worker
 from app import create_app
 from assistant import chat, openings
 from benchmarks import floors, material, seed, tables
@@ -70,7 +70,7 @@ def analysing(folders: seed.Folders) -> Iterator[Figure]:
     with FakeLLM(default=lambda _request: _answer(writer)) as model:
         settings = _with_model(folders.large, model.url)
         _store(settings, screenshots)
-        works = iter(analysis.Worker(settings).work, False)
+        works = iter(Worker(settings).work, False)
         again = itertools.cycle(screenshots)
         actions = {"work": lambda: next(works), "floor": lambda: pictures.for_model(io.BytesIO(next(again)))}
         seconds = in_turns(actions, len(screenshots) - 1, warm_up=1)

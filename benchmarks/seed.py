@@ -1,7 +1,7 @@
 """Data folders with many photos, a million in a quarter of an hour.
 
-The first of every `ALIKE` photos goes through `uploads.store` and `analysis.Worker`: its files are sealed,
-its rows written and its text indexed as in service. The rows of the following photos are copies of its rows
+The first of every `ALIKE` photos goes through `uploads.store` and a worker: its files are sealed, its
+rows written and its text indexed as in service. The rows of the following photos are copies of its rows
 with their own ids, names, times and texts; their files are hard links to its files; and they are indexed
 together.
 A test checks that both ways leave the same in every table.
@@ -26,7 +26,6 @@ from unittest import mock
 import msgspec
 
 import agenda
-import analysis
 import crypto
 import database
 import devices
@@ -36,8 +35,9 @@ import llm
 import models
 import readings
 import reasoner
-import results
 import uploads
+from analysis import results
+from analysis.pool import Worker
 from benchmarks import material
 from database import db
 from engines.findings import Findings
@@ -202,7 +202,7 @@ def _store_and_analyse(settings: Settings, number: int, moment: datetime) -> Non
     spool = upload_of(material.tiny_picture(number))
     with database.scope():
         uploads.store(spool, described(number, moment), now=moment)
-    with contextlib.closing(analysis.Worker(settings, clock=lambda: moment)) as worker:
+    with contextlib.closing(Worker(settings, clock=lambda: moment)) as worker:
         worker.work()
 
 

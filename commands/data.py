@@ -8,9 +8,9 @@ from typing import Any, TextIO
 
 import click
 
-import analysis
 import database
 import devices
+from analysis import backlog
 from buckets.s3 import Bucket
 from clock import utc_now
 from commands import past
@@ -108,7 +108,7 @@ def mend_dates(dry_run: bool) -> None:
     with progress.bars() as report:
         mended = dates.mend(report, now=utc_now(), dry_run=dry_run)
     if mended.changed and not dry_run:
-        analysis.judge_all_again()
+        backlog.judge_all_again()
     left = f", {mended.elsewhere} are in the bucket and stay as they are" if mended.elsewhere else ""
     left += f", {mended.unreadable} could not be read" if mended.unreadable else ""
     would = "would be " if dry_run else ""

@@ -2,8 +2,8 @@
 
 import time
 
-import analysis
 import database
+from analysis import listing
 from clock import utc_now
 
 LOOKS_AGAIN = 1.0  # seconds between two looks at how much is searchable
@@ -31,7 +31,7 @@ class Pace:
 def searchable() -> str:
     """How many screenshots are searchable, and when all will be."""
     with database.scope():
-        found = analysis.statistics(now=utc_now())
+        found = listing.statistics(now=utc_now())
     line = f"searchable: {found['searchable']:,} of {found['total_photos']:,}"
     match found["seconds_left"]:
         case None | 0:

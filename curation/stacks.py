@@ -52,6 +52,7 @@ def place(photo_id: int) -> None:
         return
     if photo.perceptual_hash is None:  # stored by an earlier version
         photo.perceptual_hash = _hash(photo)
+        photos.keep_hash(photo_id, photo.perceptual_hash)
     page = readings.page(photo_id)
     found = _same_bytes(photo) or (_near_duplicate(photo, page) if page is not None else None)
     with db.atomic():
@@ -61,7 +62,6 @@ def place(photo_id: int) -> None:
         if found is not None and not _is_as_found(found):
             return
         Uncompared.delete().where(due).execute()
-        photos.keep_hash(photo_id, photo.perceptual_hash)
         _move(photo_id, found)
 
 
@@ -74,14 +74,13 @@ def place_next() -> bool:
     return True
 
 
-def same_words(photo_id: int, analyser: str) -> tuple[int | None, bool]:
+def same_words(photo_id: int, page: Page, analyser: str) -> tuple[int | None, bool]:
     """The id of a photo in the same stack that `analyser` has analysed and that has the same words, names and
-    numbers, so that its result holds for this one, too; and whether such a photo is being analysed just now,
-    which was stored before this one.
+    numbers as are on `page`, so that its result holds for this one, too; and whether such a photo is being
+    analysed just now, which was stored before this one.
     """
-    page = readings.page(photo_id)
     stack = models.stacks_of([photo_id]).get(photo_id)
-    if page is None or stack is None:
+    if stack is None:
         return None, False
     others = [other for other in stack.photo_ids if other != photo_id]
     status = Analysis.select(Analysis.photo, Analysis.status, Analysis.analyser).where(

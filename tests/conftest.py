@@ -13,9 +13,9 @@ import pytest
 
 pytest.register_assert_rewrite("tests.support")
 
-import analysis  # noqa: E402
 import database  # noqa: E402
 import llm  # noqa: E402
+from analysis.pool import Worker  # noqa: E402
 from app import Application, create_app  # noqa: E402
 from clock import utc_now  # noqa: E402
 from engines import configuration  # noqa: E402
@@ -124,7 +124,7 @@ def worker(remote, clock):
     """A worker of the queue whose model is the fake server: `worker.work()` is one turn, in the test's own
     thread.
     """
-    with contextlib.closing(analysis.Worker(remote, clock=clock)) as worker:
+    with contextlib.closing(Worker(remote, clock=clock)) as worker:
         yield worker
 
 
@@ -132,7 +132,7 @@ def worker(remote, clock):
 def reading(remote, clock):
     """A worker with the fake server as the model, before which every picture is read."""
     settings = dataclasses.replace(remote, read_locally=True)
-    with contextlib.closing(analysis.Worker(settings, clock=clock)) as worker:
+    with contextlib.closing(Worker(settings, clock=clock)) as worker:
         yield worker
 
 
@@ -142,7 +142,7 @@ def work_queue(settings):
 
     def run(chosen=settings, **options):
         turns = 0
-        with contextlib.closing(analysis.Worker(chosen, **options)) as worker:
+        with contextlib.closing(Worker(chosen, **options)) as worker:
             while worker.work():
                 turns += 1
                 assert turns < 1000, "the queue never empties"

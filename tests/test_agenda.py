@@ -251,7 +251,7 @@ def test_a_folder_of_the_version_before_gets_its_agenda_in_the_background(client
 
     migrated = Client(create_app(settings))
     assert items(migrated) == []
-    while reading.look_for_dates():
+    while reading.backlog.look_for_dates():
         pass
     assert kinds(migrated) == ["departure"]
     migrated.post(f"/api/photos/{trashed}/restore")

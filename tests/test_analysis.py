@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 import pytest
 
-import analysis
 import claims
 import database
 import lexicon
@@ -15,6 +14,8 @@ import llm
 import models
 import readings
 import uploads
+from analysis import listing
+from analysis.pool import Pool, Worker
 from clock import local_time, utc_now
 from engines.circuit import Circuit
 from engines.findings import Entity, Findings
@@ -31,7 +32,7 @@ from tests.support.fake_llm import FINDINGS
 @pytest.fixture
 def turn(remote, clock):
     """One turn of the queue with the fake server as the model; False when nothing was due."""
-    return lambda settings=remote: analysis.Worker(settings, clock=clock).work()
+    return lambda settings=remote: Worker(settings, clock=clock).work()
 
 
 def shown(client, photo):
@@ -104,7 +105,7 @@ def test_identical_bytes_are_never_analysed_side_by_side(client, fake_llm, worke
 
 
 def test_an_analysis_waits_for_a_crowd_of_uploads_but_not_for_one(client, fake_llm, worker, monkeypatch):
-    monkeypatch.setattr(analysis, "UPLOADS_FIRST", 60.0)
+    monkeypatch.setattr("analysis.pool.UPLOADS_FIRST", 60.0)
     upload(client, "one", "two")
     arriving = database.store().cache(uploads.Arriving)
     with arriving.one():
@@ -120,7 +121,7 @@ def test_an_analysis_waits_for_a_crowd_of_uploads_but_not_for_one(client, fake_l
 
 
 def test_an_analysis_does_not_wait_for_ever_while_uploads_go_on(client, fake_llm, worker, monkeypatch):
-    monkeypatch.setattr(analysis, "UPLOADS_FIRST", 0.01)
+    monkeypatch.setattr("analysis.pool.UPLOADS_FIRST", 0.01)
     upload(client, "one")
     arriving = database.store().cache(uploads.Arriving)
     with arriving.one(), arriving.one():
@@ -310,7 +311,7 @@ def test_a_probe_after_a_refusal_that_finds_the_provider_down_is_not_repeated_at
 def test_a_thread_does_not_spin_on_what_is_due_but_may_not_be_taken(client, remote, clock, fake_llm):
     limited = dataclasses.replace(remote, daily_token_limit=1)
     upload(client, "a", "b")
-    worker = analysis.Worker(limited, clock=clock)
+    worker = Worker(limited, clock=clock)
     assert worker.work()
     assert worker.work() is False
     with database.scope():
@@ -387,7 +388,7 @@ def test_a_result_that_comes_after_its_lease_ended_is_discarded(client, fake_llm
     thread.start()
     fake_llm.wait_for_requests(1)
     clock.move(minutes=6)
-    other = analysis.Worker(remote, clock=clock)
+    other = Worker(remote, clock=clock)
     with database.scope():
         assert other.recover(now=clock()) == 1
     assert other.work()
@@ -501,7 +502,7 @@ def test_an_unexpected_failure_of_a_model_ends_in_a_sentence_and_in_the_log(
     monkeypatch.setattr(llm, "model_for", lambda chosen, settings: Broken())
     (photo,) = upload(client, "library")
     for _ in range(3):
-        analysis.Worker(settings, clock=clock).work()
+        Worker(settings, clock=clock).work()
         clock.move(seconds=10)
 
     assert "unexpectedly" in shown(client, photo)["error_message"]
@@ -647,7 +648,7 @@ def test_the_time_left_follows_from_the_pace_of_the_last_minutes(client, fake_ll
 
     def left():
         with database.scope():
-            return analysis.statistics(now=clock.now)["seconds_left"]
+            return listing.statistics(now=clock.now)["seconds_left"]
 
     assert left() == 40  # four in 40 seconds, four to go
     clock.move(minutes=10)
@@ -656,7 +657,7 @@ def test_the_time_left_follows_from_the_pace_of_the_last_minutes(client, fake_ll
 
 def test_the_pool_works_off_what_is_uploaded_and_stops(app, remote, fake_llm):
     client = Client(app)
-    pool = analysis.Pool(remote)
+    pool = Pool(remote)
     pool.start()
     try:
         upload(client, "a", "b", "c")
@@ -670,10 +671,10 @@ def test_the_pool_works_off_what_is_uploaded_and_stops(app, remote, fake_llm):
 
 
 def test_a_stopping_pool_gives_back_what_takes_too_long(app, remote, fake_llm, monkeypatch):
-    monkeypatch.setattr(analysis, "STOP_PATIENCE", 0.1)
+    monkeypatch.setattr("analysis.pool.STOP_PATIENCE", 0.1)
     client, let_go = Client(app), threading.Event()
     fake_llm.answer(after=let_go)
-    pool = analysis.Pool(remote)
+    pool = Pool(remote)
     pool.start()
     try:
         (photo,) = upload(client, "a")
@@ -727,10 +728,10 @@ def judged_earlier(client, *names):
 
 def test_what_an_earlier_version_of_the_rules_has_judged_is_judged_again_from_its_text(client, settings):
     first, second = judged_earlier(client, "fish", "flower")
-    worker = analysis.Worker(settings)
+    worker = Worker(settings)
 
-    assert worker.judge_older()
-    assert not worker.judge_older()
+    assert worker.backlog.judge_older()
+    assert not worker.backlog.judge_older()
     detail = client.get(f"/api/photos/{first}").json["analysis"]
     assert (detail["title"], detail["summary"]) == ("fish market opens", "Screen “fish market opens”")
     (hit,) = client.get("/api/search?q=flower").json["items"]
@@ -741,13 +742,13 @@ def test_what_an_earlier_version_of_the_rules_has_judged_is_judged_again_from_it
 def test_what_comes_back_from_the_trash_is_judged_again_by_a_worker_that_was_through(client, settings):
     first, _ = judged_earlier(client, "fish", "flower")
     client.post(f"/api/photos/{first}/trash")
-    worker = analysis.Worker(settings)
-    while worker.judge_older():
+    worker = Worker(settings)
+    while worker.backlog.judge_older():
         pass
     client.post(f"/api/photos/{first}/restore")
     assert client.get(f"/api/photos/{first}").json["analysis"]["title"] == "Old"
 
-    while worker.judge_older():
+    while worker.backlog.judge_older():
         pass
     detail = client.get(f"/api/photos/{first}").json["analysis"]
     assert detail["title"] == "fish market opens"
@@ -767,8 +768,8 @@ def test_of_what_another_model_has_analysed_only_missing_records_are_found(clien
         return found
 
     monkeypatch.setattr(embedded, "judge", judged)
-    worker = analysis.Worker(settings)
-    while worker.judge_older():
+    worker = Worker(settings)
+    while worker.backlog.judge_older():
         pass
 
     detail = client.get(f"/api/photos/{older}").json
@@ -780,7 +781,7 @@ def test_of_what_another_model_has_analysed_only_missing_records_are_found(clien
 
 
 def test_judging_again_goes_on_after_a_restart_and_happens_once(client, settings, monkeypatch):
-    monkeypatch.setattr(analysis, "JUDGED_AT_ONCE", 1)
+    monkeypatch.setattr("analysis.backlog.JUDGED_AT_ONCE", 1)
     first, second = judged_earlier(client, "fish", "flower")
     judged = []
     judge = LocalModel.judge
@@ -790,10 +791,10 @@ def test_judging_again_goes_on_after_a_restart_and_happens_once(client, settings
         return judge(self, page, *read, **named)
 
     monkeypatch.setattr(LocalModel, "judge", noted)
-    assert analysis.Worker(settings).judge_older()
+    assert Worker(settings).backlog.judge_older()
     for _ in range(2):
-        worker = analysis.Worker(settings)
-        while worker.judge_older():
+        worker = Worker(settings)
+        while worker.backlog.judge_older():
             pass
 
     assert judged == ["flower market opens", "fish market opens"]

@@ -7,8 +7,8 @@ import re
 import pytest
 from PIL import Image
 
-import analysis
 import database
+from analysis.pool import Worker
 from app import create_app, serve
 from errors import StartRefused
 from locks import FolderLock
@@ -293,7 +293,7 @@ def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_mo
     client = Client(create_app(remote))
     client.upload(draw("quicksilver"), "divorce-papers.png")
     fake_llm.default = lambda request: "no findings, but zanzibar"
-    assert analysis.Worker(remote, clock=clock).work()
+    assert Worker(remote, clock=clock).work()
 
     lines = [record.getMessage() for record in caplog.records if record.name in ("photos", "analysis")]
     assert [line.partition(",")[0] for line in lines if "analysed" in line] == [

@@ -6,9 +6,9 @@ import dataclasses
 
 import pytest
 
-import analysis
 import database
 import models
+from analysis.pool import Worker
 from app import create_app
 from engines import configuration
 from settings import Settings
@@ -233,7 +233,7 @@ def test_a_model_that_is_configured_at_runtime_is_used_at_once(open_client, sett
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-runtime", model="eyes")
 
-    assert analysis.Worker(running, clock=clock).work()
+    assert Worker(running, clock=clock).work()
     assert fake_llm.requests[0].key == "sk-runtime"
     assert fake_llm.requests[0].body["model"] == "eyes"
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
@@ -246,11 +246,11 @@ def test_a_changed_configuration_lets_a_refusing_provider_be_asked_again(
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
     fake_llm.fail(401)
-    analysis.Worker(running, clock=clock).work()
-    assert analysis.Worker(running, clock=clock).work() is False
+    Worker(running, clock=clock).work()
+    assert Worker(running, clock=clock).work() is False
     put(open_client, api_key="sk-right")
 
-    assert analysis.Worker(running, clock=clock).work()
+    assert Worker(running, clock=clock).work()
     assert fake_llm.requests[-1].key == "sk-right"
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"
 
@@ -265,13 +265,13 @@ def test_a_configuration_that_another_process_was_told_is_the_queues_at_once(
     photo = open_client.upload(draw()).json["id"]
     put(open_client, base_url=fake_llm.url, api_key="sk-wrong")
     fake_llm.fail(401)
-    analysis.Worker(running, clock=clock).work()
+    Worker(running, clock=clock).work()
     with database.scope():
         right = configuration.Stored(
             base_url=fake_llm.url, api_key="sk-right", key_origin=configuration.net.origin(fake_llm.url)
         )
         models.store_value("llm", right)
 
-    assert analysis.Worker(running, clock=clock).work()
+    assert Worker(running, clock=clock).work()
     assert [request.key for request in fake_llm.requests] == ["sk-wrong", "sk-right"]
     assert open_client.get(f"/api/photos/{photo}").json["analysis"]["status"] == "done"

@@ -14,13 +14,13 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import agenda
-import analysis
 import database
 import memory
 import models
 import push
 import readings
 import reasoner
+from analysis.pool import Worker
 from app import create_app
 from assistant import context, turns
 from clock import iso, utc_now
@@ -60,7 +60,7 @@ def analysed(phone, fake_llm, remote, clock):
                     **(found or {}),
                 }
             )
-            assert analysis.Worker(remote, clock=clock).work()
+            assert Worker(remote, clock=clock).work()
         fake_llm.requests.clear()
         return ids
 
@@ -208,7 +208,7 @@ def test_a_question_is_looked_at_together_with_its_answer(phone, fake_llm, clock
 def test_what_is_not_worth_keeping_is_not_shown(phone, fake_llm, clock, remote):
     phone.upload(draw("keyboard"))
     fake_llm.answer({**SEEN, "intent": "ignore"})
-    analysis.Worker(remote, clock=clock).work()
+    Worker(remote, clock=clock).work()
     fake_llm.requests.clear()
 
     assert reasoner.cycle(remote, clock=clock) == []
@@ -221,7 +221,7 @@ def test_a_result_that_a_person_asked_for_again_is_new(phone, analysed, fake_llm
     reasoner.cycle(remote, clock=clock)
     phone.post(f"/api/analysis/{photo}/reprocess")
     fake_llm.answer({**SEEN, "summary": "Seen with fresh eyes."})
-    analysis.Worker(remote, clock=clock).work()
+    Worker(remote, clock=clock).work()
     fake_llm.requests.clear()
     reasoner.cycle(remote, clock=clock)
 

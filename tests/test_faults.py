@@ -16,15 +16,15 @@ from datetime import timedelta
 
 import pytest
 
-import analysis
 import crypto
 import database
 import models
 import pictures
-import results
+from analysis import pool, results
 from assistant import chat, openings, recollection
 from clock import utc_now
 from database import db
+from engines import configuration
 from engines.circuit import Circuit
 from models import Analysis, Memory, Message, Photo
 from settings import NAME
@@ -579,7 +579,7 @@ def test_a_failure_that_a_clock_ahead_put_off_comes_back(client, remote, fake_ll
         Analysis.update(**state).where(Analysis.photo == 1).execute()
         models.store_value(
             "analysis.circuit",
-            Circuit(fingerprint=analysis._fingerprint(analysis.configuration.current(remote)), failures=1),
+            Circuit(fingerprint=pool._fingerprint(configuration.current(remote)), failures=1),
         )
         worker.recover(now=clock())
     work_queue(remote, clock=clock)
@@ -591,7 +591,7 @@ def test_a_circuit_that_a_clock_ahead_has_opened_is_probed(
 ):
     client.upload(SMALL)
     with database.scope():
-        fingerprint = analysis._fingerprint(analysis.configuration.current(remote))
+        fingerprint = pool._fingerprint(configuration.current(remote))
         circuit = Circuit(
             fingerprint=fingerprint, failures=3, open=True, probe_at=utc_now() + 365 * DAY, pause=30.0
         )

@@ -10,11 +10,12 @@ import urllib.parse
 
 import pytest
 
-import analysis
 import database
 import gate
 import memory
 import models
+from analysis import pool
+from analysis.pool import Worker
 from app import create_app
 from assistant import chat, openings, recollection, turns
 from clock import utc_now
@@ -207,7 +208,7 @@ def test_photos_stored_before_are_marked_in_the_background_from_what_was_read(cl
         Analysis.update(sensitive="", judged=False).execute()
     calls = eyes.calls
 
-    while reading.mark_older():
+    while reading.backlog.mark_older():
         pass
 
     assert [photo(client, photo_id)["sensitive"] for photo_id in photos] == [[], ["card"], ["card"]]
@@ -242,7 +243,7 @@ def test_a_sensitive_photo_is_analysed_by_the_embedded_model_and_no_other(client
 
 def test_with_the_gate_off_it_is_marked_and_sent(client, fake_llm, remote, eyes, clock):
     settings = dataclasses.replace(remote, read_locally=True, sensitive="off")
-    with contextlib.closing(analysis.Worker(settings, clock=clock)) as worker:
+    with contextlib.closing(Worker(settings, clock=clock)) as worker:
         photo_id = stored(client, worker, eyes, *SENSITIVE)
 
     assert CARD in fake_llm.requests[0].text
@@ -257,7 +258,7 @@ def test_with_the_gate_off_it_is_marked_and_sent(client, fake_llm, remote, eyes,
 def test_a_picture_waits_until_it_could_be_read_and_is_not_sent_before(
     client, fake_llm, reading, eyes, clock, monkeypatch, failure
 ):
-    monkeypatch.setattr(analysis, "READ_PAUSE", 0.0)
+    monkeypatch.setattr("analysis.reading.READ_PAUSE", 0.0)
     eyes.failures = [failure]
     photo_id = stored(client, reading, eyes, *SENSITIVE)
     assert columns(photo_id).status == "pending"
@@ -269,7 +270,7 @@ def test_a_picture_waits_until_it_could_be_read_and_is_not_sent_before(
 
 
 def test_what_cannot_be_read_cannot_be_judged_and_is_sent(client, fake_llm, reading, eyes, monkeypatch):
-    monkeypatch.setattr(analysis, "READ_PAUSE", 0.0)
+    monkeypatch.setattr("analysis.reading.READ_PAUSE", 0.0)
     eyes.failures = [AnswerUnusable("it crashed")] * 3
     photo_id = upload(client)
     for _ in range(3):
@@ -293,7 +294,7 @@ def test_a_failure_of_the_embedded_model_is_the_photos_own_and_opens_no_circuit(
     monkeypatch.setattr(LocalModel, "judge", lambda *args, **options: 1 / 0)
     for number in range(3):
         marked = stored(client, reading, eyes, *SENSITIVE, str(number))
-        assert columns(marked).error_message == analysis.NOT_READABLE
+        assert columns(marked).error_message == pool.NOT_READABLE
     monkeypatch.undo()
     monkeypatch.setattr(LocalModel, "read", lambda self, *args, **options: eyes.read(*args, **options))
     plain = stored(client, reading, eyes, *HARMLESS)
@@ -321,7 +322,7 @@ def test_a_folder_of_the_version_before_is_marked_after_its_migration(client, se
 
     migrated = Client(create_app(settings))
     assert [photo(migrated, photo_id)["sensitive"] for photo_id in photos] == [[], []]
-    assert reading.mark_older() is True
+    assert reading.backlog.mark_older() is True
     assert [photo(migrated, photo_id)["sensitive"] for photo_id in photos] == [["card"], []]
     assert migrated.get("/api/stats").json["sensitive_kinds"] == {"card": 1}
 
@@ -438,13 +439,13 @@ def test_another_file_name_is_told_to_a_remote_model(client, fake_llm, reading, 
 
 def test_photos_that_earlier_rules_have_judged_are_judged_again_once(client, reading, eyes, monkeypatch):
     photos = [stored(client, reading, eyes, *SENSITIVE, str(n)) for n in range(3)]
-    while reading.mark_older():
+    while reading.backlog.mark_older():
         pass
     with database.scope():
         Analysis.update(sensitive="").execute()  # as rules would that did not know it
         assert gate.mark_older() == []
     monkeypatch.setattr(sensitive, "VERSION", sensitive.VERSION + 1)
-    while reading.mark_older():
+    while reading.backlog.mark_older():
         pass
 
     assert [photo(client, photo_id)["sensitive"] for photo_id in photos] == [["card"]] * 3

@@ -14,10 +14,10 @@ from datetime import timedelta
 
 import pytest
 
-import analysis
 import database
 import lexicon
 import models
+from analysis.pool import Worker
 from app import create_app
 from assistant import tools
 from clock import iso, utc_now
@@ -187,7 +187,7 @@ def test_the_result_of_an_analysis_in_progress_does_not_bring_a_photo_back(
 ):
     photo = client.upload(draw("a")).json["id"]
 
-    with contextlib.closing(analysis.Worker(remote, clock=clock)) as worker:
+    with contextlib.closing(Worker(remote, clock=clock)) as worker:
         let_go = threading.Event()
         fake_llm.answer(FINDINGS, after=let_go)
         running = threading.Thread(target=worker.work)

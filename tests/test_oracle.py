@@ -19,7 +19,7 @@ import gate
 import lexicon
 import meaning
 import records
-from analysis import Worker
+from analysis.pool import Worker
 from app import create_app
 from assistant import tools
 from clock import utc_now
@@ -393,7 +393,7 @@ def test_a_folder_of_the_version_before_tells_nothing_before_and_after_it_is_jud
         database.open_store(settings)
         unfilled = [world.ask(query) for query in [*queries, "harbor lights"]]
         worker = Worker(dataclasses.replace(settings, read_locally=False))
-        while worker.mark_older():
+        while worker.backlog.mark_older():
             pass
         worker.close()
         return unfilled, [world.ask(query) for query in [*queries, "harbor lights"]]

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 import access
-import analysis
 import database
+from analysis.pool import Worker
 from app import create_app
 from clock import utc_now
 from models import Analysis, Photo
@@ -81,7 +81,7 @@ def stored(start, pictures):
         client.upload(
             picture.read_bytes(), picture.name, local_media_store_id=picture.name, device_id="phone"
         )
-    worker = analysis.Worker(start)
+    worker = Worker(start)
     while worker.work():
         pass
     database.close_connections()
@@ -262,7 +262,7 @@ def assert_whole(settings, pictures, answers, point):
     its end.
     """
     client = Client(create_app(settings))
-    worker = analysis.Worker(settings)
+    worker = Worker(settings)
     try:
         with database.scope():
             worker.recover(now=utc_now())

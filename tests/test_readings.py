@@ -9,11 +9,11 @@ import zipfile
 import pytest
 from PIL import Image
 
-import analysis
 import database
 import llm
 import readings
 import uploads
+from analysis.pool import Worker
 from app import create_app
 from database import db
 from engines.findings import Findings
@@ -194,14 +194,14 @@ def test_another_file_with_the_same_pixels_is_not_read_again_for_a_remote_model_
     fake_llm.answer(FINDINGS)
     fake_llm.answer(FINDINGS)
     first = client.upload(WIDE).json["id"]
-    with contextlib.closing(analysis.Worker(settings)) as worker:
+    with contextlib.closing(Worker(settings)) as worker:
         assert worker.work()
         second = client.upload(resaved(WIDE)).json["id"]
         assert worker.work()
         assert (eyes.calls, lines(client, second)) == (1, lines(client, first))
         with database.scope():
             readings.forget(second)
-        assert worker.read_older()
+        assert worker.backlog.read_older()
     assert (eyes.calls, lines(client, second)) == (1, lines(client, first))
     assert columns(second).reads_left == 0
 
@@ -241,7 +241,7 @@ def test_the_boxes_of_a_rotated_picture_are_those_of_the_upright_one(client, wor
 def test_a_result_that_comes_too_late_leaves_no_lines(client, settings, monkeypatch):
     """What was read is saved in the transaction of the result, which an overtaken claim does not reach."""
     photo = upload(client)
-    worker = analysis.Worker(settings)
+    worker = Worker(settings)
 
     def overtaken(*_, **__):
         client.post(f"/api/analysis/{photo}/reprocess")
@@ -291,7 +291,7 @@ def found(client, words):
 def test_the_reader_starts_while_an_analysis_waits_for_a_crowd_of_uploads(client, reading, monkeypatch):
     prepared = []
     monkeypatch.setattr(LocalModel, "prepare", lambda self: prepared.append(self))
-    monkeypatch.setattr(analysis, "UPLOADS_FIRST", 0.01)
+    monkeypatch.setattr("analysis.pool.UPLOADS_FIRST", 0.01)
     assert reading.work() is False
     assert prepared == []
     arriving = database.store().cache(uploads.Arriving)
@@ -349,7 +349,7 @@ def test_while_the_provider_is_down_pictures_are_read_in_the_background(client, 
         fake_llm.fail(503)
     while reading.work():
         pass
-    while reading.read_older():
+    while reading.backlog.read_older():
         pass
 
     assert len(fake_llm.requests) == 3  # then the circuit opened
@@ -386,7 +386,7 @@ def test_no_failure_of_reading_hinders_the_analysis_where_nothing_is_held_back(
     eyes.failures = [failure]
     photo = upload(client)
     settings = dataclasses.replace(remote, read_locally=True, sensitive="off")
-    with contextlib.closing(analysis.Worker(settings, clock=clock)) as reading:
+    with contextlib.closing(Worker(settings, clock=clock)) as reading:
         reading.work()
 
     assert columns(photo).status == "done"
@@ -402,7 +402,7 @@ def test_an_engine_that_does_not_run_here_is_tried_once(client, fake_llm, readin
         reading.work()
 
     assert eyes.calls == 1
-    assert reading.read_older() is False
+    assert reading.backlog.read_older() is False
     assert eyes.calls == 1
 
 
@@ -410,7 +410,7 @@ def test_with_reading_switched_off_nothing_is_read(client, worker, eyes):
     photo = upload(client)
     worker.work()
 
-    assert worker.read_older() is False
+    assert worker.backlog.read_older() is False
     assert eyes.calls == 0
     assert columns(photo).visible_text == FINDINGS["visible_text"]
 
@@ -455,11 +455,9 @@ def test_photos_of_an_earlier_version_are_read_in_the_background_newest_first(
     later = Client(create_app(app.settings))
     caplog.set_level("INFO")
     order = []
-    with contextlib.closing(
-        analysis.Worker(dataclasses.replace(remote, read_locally=True), clock=clock)
-    ) as reading:
+    with contextlib.closing(Worker(dataclasses.replace(remote, read_locally=True), clock=clock)) as reading:
         assert reading.work() is False
-        while reading.read_older():
+        while reading.backlog.read_older():
             order.append([photo for photo in photos if lines(later, photo)["lines"]])
 
     assert order == [photos[2:], photos[1:], photos]
@@ -489,7 +487,7 @@ def test_a_photo_that_cannot_be_read_is_tried_three_times(client, worker, readin
     upload(client)
     worker.work()
     eyes.failures = [AnswerUnusable("it took too long")] * 9
-    while reading.read_older():
+    while reading.backlog.read_older():
         pass
 
     assert eyes.calls == 3
@@ -501,8 +499,8 @@ def test_a_photo_whose_file_is_lost_is_given_up(client, worker, reading, eyes, s
     with database.scope():
         (settings.data_dir / Photo.get_by_id(photo).original_path).unlink()
 
-    assert reading.read_older() is True
-    assert reading.read_older() is False
+    assert reading.backlog.read_older() is True
+    assert reading.backlog.read_older() is False
     assert (eyes.calls, columns(photo).reads_left) == (0, 0)
 
 
@@ -511,10 +509,10 @@ def test_a_reading_that_is_killed_is_repeated(client, worker, reading, eyes):
     worker.work()
     eyes.failures = [KeyboardInterrupt()]
     with pytest.raises(KeyboardInterrupt):
-        reading.read_older()
+        reading.backlog.read_older()
 
     assert columns(photo).reads_left == 2
-    assert reading.read_older() is True
+    assert reading.backlog.read_older() is True
     assert len(lines(client, photo)["lines"]) == 4
 
 
@@ -528,7 +526,7 @@ def test_a_photo_that_is_deleted_while_it_is_read_leaves_nothing(client, worker,
 
     monkeypatch.setattr(eyes, "read", deleted)
 
-    assert reading.read_older() is True
+    assert reading.backlog.read_older() is True
     with database.scope():
         assert Reading.select().count() == 0
     assert found(client, "account") == []
@@ -538,15 +536,15 @@ def test_one_thread_of_all_processes_reads_at_a_time(client, worker, reading, ey
     upload(client)
     worker.work()
     with named_lock(settings.data_dir / "jobs", "read-older", 0, busy=""):
-        assert reading.read_older() is False
+        assert reading.backlog.read_older() is False
     assert eyes.calls == 0
-    assert reading.read_older() is True
+    assert reading.backlog.read_older() is True
 
 
 def test_a_damaged_reading_is_reported_and_read_again_after_a_repair(client, cli, worker, reading, eyes):
     photo = upload(client)
     worker.work()
-    reading.read_older()
+    reading.backlog.read_older()
     with database.scope():
         Reading.update(lines=b"damaged").where(Reading.photo == photo).execute()
 
@@ -554,7 +552,7 @@ def test_a_damaged_reading_is_reported_and_read_again_after_a_repair(client, cli
         f"readings: 1 wrong: the lines of photo {photo} cannot be read" in cli.invoke(args=["check"]).output
     )
     assert "(repaired)" in cli.invoke(args=["check", "--repair"]).output
-    assert reading.read_older() is True
+    assert reading.backlog.read_older() is True
     assert len(lines(client, photo)["lines"]) == 4
 
 
@@ -581,9 +579,9 @@ def test_reading_waits_while_the_engine_reads_something_else(client, worker, rea
     worker.work()
     eyes.failures = [Unavailable("Other pictures are being read.")]
 
-    assert reading.read_older() is False
+    assert reading.backlog.read_older() is False
     assert columns(photo).reads_left == 3
-    assert reading.read_older() is True
+    assert reading.backlog.read_older() is True
 
 
 def test_a_misread_icon_beside_the_clock_is_still_known_for_one_when_it_was_stored(client):

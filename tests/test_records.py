@@ -13,7 +13,7 @@ import dynamics
 import lexicon
 import readings
 import records
-from analysis import Worker
+from analysis.pool import Worker
 from app import create_app
 from database import db
 from engines.articles import Article

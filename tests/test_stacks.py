@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 from PIL import Image
 
-import analysis
 import database
 import llm
 import pictures
+from analysis.pool import Worker
 from app import create_app
 from clock import utc_now
 from curation import stacks
@@ -79,7 +79,7 @@ def stack(client, reading):
     """The stacks after everything was analysed, as lists of ids."""
 
     def stack():
-        while reading.work() or reading.place_next():
+        while reading.work() or reading.backlog.place_next():
             pass
         found = {tuple(tile["stack"]["photo_ids"]) for tile in tiles(client) if tile["stack"]}
         return sorted(sorted(ids) for ids in found)
@@ -292,7 +292,7 @@ def test_lists_totals_and_months_agree_in_every_history(client, remote, clock, s
     list is compared with one that is made of the rows.
     """
     chance = random.Random(seed)
-    worker = analysis.Worker(remote, clock=clock)
+    worker = Worker(remote, clock=clock)
     known = []
     for _ in range(16):
         taken = int((utc_now() - timedelta(days=chance.randint(0, 90))).timestamp() * 1000)
@@ -301,7 +301,7 @@ def test_lists_totals_and_months_agree_in_every_history(client, remote, clock, s
         known.append(client.upload(data, device_id=device, original_timestamp=str(taken)).json["id"])
         for step in chance.choices(("keep", "unkeep", "trash", "restore", "delete"), k=2):
             client.post("/api/photos/batch", json={"ids": chance.sample(known, 1), "action": step})
-        while worker.work() or worker.place_next():
+        while worker.work() or worker.backlog.place_next():
             pass
     worker.close()
 
@@ -422,7 +422,7 @@ def test_photos_of_an_earlier_version_are_stacked_in_the_background(app, client,
     assert ids(tiles(later)) == photos[::-1]
     with database.scope():
         assert Photo.select().where(Photo.perceptual_hash.is_null()).count() == 3
-    while reading.place_next():
+    while reading.backlog.place_next():
         pass
     assert ids(tiles(later)) == [photos[2], photos[1]]
     assert tiles(later)[1]["stack"]["photo_ids"] == [photos[1], photos[0]]
@@ -459,8 +459,8 @@ def test_a_photo_whose_files_are_lost_is_compared_by_its_bytes_only(app, client,
         Photo.update(perceptual_hash=None).where(Photo.id == photo).execute()
         Uncompared.create(photo=photo)
 
-    assert reading.place_next() is True
-    assert reading.place_next() is False
+    assert reading.backlog.place_next() is True
+    assert reading.backlog.place_next() is False
 
 
 # -------------------------------------------------------------------------------------------------- the hash

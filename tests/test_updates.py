@@ -14,10 +14,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-import analysis
 import database
 import memory
 import search
+from analysis.pool import Worker
 from app import create_app
 from engines.records import Field, Record
 from rules import embedded
@@ -94,11 +94,11 @@ def test_records_are_made_of_what_was_read_while_nothing_else_is_to_be_done(upda
         return found
 
     monkeypatch.setattr(embedded, "judge", judged)
-    monkeypatch.setattr(analysis, "PROGRESS_EVERY", 2)
+    monkeypatch.setattr("analysis.backlog.PROGRESS_EVERY", 2)
     caplog.set_level("INFO")
     before = client.get("/api/records").json
-    worker = analysis.Worker(client.app.settings)
-    while worker.judge_older():
+    worker = Worker(client.app.settings)
+    while worker.backlog.judge_older():
         pass
     worker.close()
 

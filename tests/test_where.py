@@ -5,6 +5,8 @@ has those that have no file of their own name, and a folder's row is for the res
 from settings import ROOT
 
 TESTED = {
+    "analysis": "test_analysis.py",
+    "analysis/reading.py": "test_readings.py",
     "assistant": "test_chat.py",
     "assistant/mcp_messages.py": "test_mcp.py",
     "assistant/mcp_servers.py": "test_mcp.py",
@@ -38,7 +40,6 @@ TESTED = {
     "queries/candidates.py": "test_search.py",
     "queries/wording.py": "test_search.py",
     "reasoner.py": "test_dynamics.py",
-    "results.py": "test_analysis.py",
     "rules": "test_rules.py",
     "rules/accounts.py": "test_sensitive.py",
     "rules/apps.py": "test_search.py",

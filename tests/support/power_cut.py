@@ -11,9 +11,10 @@ import os
 import sys
 from pathlib import Path
 
+from analysis.pool import Worker
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-import analysis
 from app import create_app
 from clock import utc_now
 from settings import Settings
@@ -25,7 +26,7 @@ def main(what: str, *pictures: str) -> None:
     settings = Settings.from_environ(os.environ)
     app = create_app(settings)
     answered("start")
-    client, worker = app.test_client(), analysis.Worker(settings)
+    client, worker = app.test_client(), Worker(settings)
     bearer = {"Authorization": f"Bearer {app.api_key}"}
     waiting = [Path(picture) for picture in pictures]
 

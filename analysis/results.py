@@ -5,6 +5,9 @@ searches, its records and dates are filed, and the reasoner and webhooks learn o
 the same bytes, and for a near-duplicate with the same words. Everything here runs in the caller's scope.
 """
 
+import contextlib
+import logging
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -17,19 +20,22 @@ import gate
 import lexicon
 import llm
 import memory
-import photos
 import readings
 import reasoner
 import records
+from analysis.reading import Read
 from claims import Claim
 from clock import local_time
+from curation import stacks
 from database import db
 from engines import configuration
-from engines.findings import RESULT_FIELDS, Findings, MemoryCandidate
+from engines.findings import RESULT_FIELDS, Findings
 from engines.lines import Page
 from engines.records import Record
-from models import Analysis
+from models import Analysis, Photo
 from outlets import webhooks
+
+log = logging.getLogger(__name__)
 
 LOCAL = f"{configuration.LOCAL}/"  # how the identity of the embedded model begins
 JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(LOCAL)
@@ -46,18 +52,21 @@ def columns_of(findings: Findings) -> dict[str, Any]:
     }
 
 
-def keep(claim: Claim, found: Findings, analyser: str, *, now: datetime) -> None:
-    """Store what a model has found in a claimed photo, and what follows from it."""
+def keep(claim: Claim, found: Findings, read: Read | None, analyser: str, *, now: datetime) -> None:
+    """Store what a model has found in a claimed photo, and what follows from it. `read` is what was read on
+    the photo before, for a model that does not say so itself.
+    """
     result = columns_of(found)
     if found.page is not None:
-        page: Page | None = _keep_reading(claim.photo_id, found.page, found.reader)
+        page: Page | None = _keep_reading(claim.photo.id, found.page, found.reader)
     else:
-        read = readings.page_of(claim.photo_id)
         page = None if read is None else read[0]
         result["visible_text"] = readings.merged("" if page is None else page.text, found.visible_text)
-        result["records"] = records.encoded(_records_of(claim.photo_id, found, read))
+        result["records"] = records.encoded(_records_of(claim.photo, found, read))
     _save(claim, result, page, analyser, now=now)
-    _remember(claim, found.memories, now=now)
+    # What the picture tells about the person. Memories are de-duplicated.
+    for candidate in found.memories:
+        memory.remember(candidate, source_type="screenshot", device_id=claim.photo.device_id, now=now)
 
 
 # CROSS JOIN keeps this order: SQLite would start with all finished analyses.
@@ -79,42 +88,52 @@ def copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
         return False
     with db.atomic():
         if claims.is_current(claim):
-            if readings.copy(twin.photo_id, claim.photo_id):
-                readings.end_tries(claim.photo_id)
+            page = readings.copy(twin.photo_id, claim.photo.id)
             result = {name: getattr(twin, name) for name in _COLUMNS}
-            _save(claim, result, readings.page(claim.photo_id), analyser, now=now)
+            _save(claim, result, page, analyser, now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
+    log.info("photo %d analysed: copied from the same picture", claim.photo.id)
     return True
 
 
-def copy_from_near_duplicate(claim: Claim, other_id: int, analyser: str, *, now: datetime) -> None:
+def copied_from_stack(claim: Claim, page: Page, analyser: str, *, now: datetime) -> bool:
+    """Copy, or wait for, the result of a near-duplicate with the same words as are on `page`; False when
+    there is none, or a person asks for a new result.
+    """
+    if claim.fresh:
+        return False
+    other_id, is_awaited = stacks.same_words(claim.photo.id, page, analyser)
+    if other_id is None:
+        if is_awaited:
+            claims.give_back(claim, now=now, pause=claims.COPY_DELAY)
+        return is_awaited
     with db.atomic():
         other = Analysis.get_or_none(Analysis.photo == other_id)
         if other is None or not claims.is_current(claim):
             claims.give_back(claim, now=now)  # deleted meanwhile
-            return
+            return True
         result = {name: getattr(other, name) for name in _COLUMNS}
-        page = readings.page(claim.photo_id)
-        result["visible_text"] = "" if page is None else page.text
+        result["visible_text"] = page.text
         there = records.on_page(records.decoded(other.records), page, confidence=other.confidence)
         result["records"] = records.encoded(there)
         _save(claim, result, page, f"{analyser}, of the near-duplicate {other_id}", now=now)
         claims.end(claim, None, now=now)  # the provider was not asked
+    log.info("photo %d analysed: copied from a near-duplicate", claim.photo.id)
+    return True
 
 
-def _records_of(photo_id: int, found: Findings, read: tuple[Page, str] | None) -> list[Record]:
+def _records_of(photo: Photo, found: Findings, read: Read | None) -> list[Record]:
     """The records of a remote model with their lines, or the rules' where it names none."""
     if found.records is not None:
         page = None if read is None else read[0]
         return records.on_page(found.records, page, confidence=found.confidence)
     if read is None:
         return []
-    photo, reader = photos.get(photo_id), llm.reader(database.store().settings)
+    reader = llm.reader(database.store().settings)
     return reader.judge(*read, name=photo.filename, taken=time_taken(photo)).records or []
 
 
 def _save(claim: Claim, result: dict[str, Any], page: Page | None, analyser: str, *, now: datetime) -> None:
-    lexicon.remove(claim.photo_id)  # before the update: removing an earlier result needs its text
     done = {
         "status": "done",
         "analyser": analyser,
@@ -125,17 +144,20 @@ def _save(claim: Claim, result: dict[str, Any], page: Page | None, analyser: str
         "noted": False,
     }
     counters = {"attempts": 0, "interruptions": 0, "returns": 0}
-    Analysis.update(**result, **done, **counters, **claims.UNLEASED).where(
-        Analysis.id == claim.analysis_id
-    ).execute()
-    gate.mark(claim.photo_id, result["visible_text"])
-    _follow(claim.photo_id, page, now=now)
+    with _changing(claim.photo.id, page, now=now):
+        Analysis.update(**result, **done, **counters, **claims.UNLEASED).where(
+            Analysis.id == claim.analysis_id
+        ).execute()
+        gate.mark(claim.photo.id, result["visible_text"])
     reasoner.count_completed()
-    webhooks.record(webhooks.ANALYSED, claim.photo_id, now=now)
+    webhooks.record(webhooks.ANALYSED, claim.photo.id, now=now)
 
 
-def _follow(photo_id: int, page: Page | None, *, now: datetime) -> None:
-    """Store what follows from a new result of a photo with this reading."""
+@contextlib.contextmanager
+def _changing(photo_id: int, page: Page | None, *, now: datetime) -> Iterator[None]:
+    """Store what follows from a result of a photo with this reading that is changed inside the context."""
+    lexicon.remove(photo_id)  # before: removing an earlier result needs its text
+    yield
     lexicon.index(photo_id)
     records.file([photo_id])
     agenda.renew(photo_id, page, now=now)
@@ -156,36 +178,31 @@ def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, n
     agenda.renew(row.photo_id, page, now=now)
 
 
-def keep_and_index(photo_id: int, page: Page, reader: str, *, now: datetime) -> None:
-    """Save what was read on a photo outside of its analysis, and index it with what a model has seen."""
+def keep_and_index(photo_id: int, read: Read, *, now: datetime) -> Read:
+    """Save what was read on a photo outside of its analysis, and index it with what a model has seen; returns
+    it as it is stored.
+    """
     columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records, Analysis.confidence)
     row = columns.where(Analysis.photo == photo_id).get_or_none()
     if row is None:
-        return  # deleted meanwhile
+        return read  # deleted meanwhile
     before, seen = readings.text(photo_id), ""
     if not row.analyser.startswith(LOCAL):
         seen = row.visible_text.removeprefix(before)
-    lexicon.remove(photo_id)  # before the update: removing needs the text that was indexed
-    page = _keep_reading(photo_id, page, reader)
+    page = _keep_reading(photo_id, *read)
     changed = {"visible_text": readings.merged(page.text, seen)}
     if row.records is not None:  # their lines are others now
         found = records.on_page(records.decoded(row.records), page, confidence=row.confidence)
         changed["records"] = records.encoded(found)
-    Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
-    gate.mark(photo_id, changed["visible_text"])
-    _follow(photo_id, page, now=now)
+    with _changing(photo_id, page, now=now):
+        Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
+        gate.mark(photo_id, changed["visible_text"])
+    return page, read[1]
 
 
 def _keep_reading(photo_id: int, page: Page, reader: str) -> Page:
     readings.end_tries(photo_id)
     return readings.save(photo_id, page, reader=reader)
-
-
-def _remember(claim: Claim, candidates: list[MemoryCandidate], *, now: datetime) -> None:
-    """Save what the picture tells about the person. Memories are de-duplicated."""
-    device_id = photos.get(claim.photo_id).device_id if candidates else ""
-    for candidate in candidates:
-        memory.remember(candidate, source_type="screenshot", device_id=device_id, now=now)
 
 
 def time_taken(photo: Any) -> datetime:
