@@ -31,6 +31,7 @@ from playhouse.pool import PooledDatabase
 from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
+import disk
 from clock import utc_now
 from errors import (
     DatabaseEmpty,
@@ -258,7 +259,7 @@ class Store:
         coming = self._coming_master_key
         if coming.exists():
             if crypto.KeyStore(self.keys, crypto.read_master_key(coming)).opens():
-                crypto.durable_rename(coming, self.keys / "master.key")
+                disk.durable_rename(coming, self.keys / "master.key")
             else:
                 coming.unlink()
 
@@ -530,7 +531,7 @@ def _first_look(store: Store) -> Iterator[None]:
 
 def _is_empty(store: Store) -> bool:
     """Whether the database holds nothing of Snaplore's. Connecting would write to a file of 0 bytes."""
-    if not crypto.size_of(store.database):
+    if not disk.size_of(store.database):
         return True
     with _first_look(store):
         return not db.execute_sql("SELECT 1 FROM sqlite_master WHERE name = 'settings'").fetchone()
@@ -589,7 +590,7 @@ def _create(store: Store) -> None:
     db.point_at(msgspec.structs.replace(store.ring, generation=0), store.folder)
     _migrate()
     db.point_at(store.ring, store.folder)
-    crypto.sync_file(store.database.parent)
+    disk.sync_file(store.database.parent)
 
 
 @contextlib.contextmanager

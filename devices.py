@@ -135,6 +135,6 @@ def change_sync_state(form: SyncForm) -> shapes.SyncProgress:
     check_id(form.device_id)
     access.check_device(access.caller(), form.device_id)
     now = utc_now()
-    since = inputs.moment("since_ms", form.since_ms, now) if form.since_ms.strip("0") else None
+    since = inputs.moment("since_ms", form.since_ms) if form.since_ms.strip("0") else None
     set_sync_start(form.device_id, since, device_name=form.device_name, now=now)
     return sync_state(form.device_id)

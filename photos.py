@@ -33,8 +33,8 @@ import msgspec
 import peewee
 from flask import Blueprint
 
-import crypto
 import database
+import disk
 import lexicon
 import models
 import pictures
@@ -240,7 +240,7 @@ def open_original(photo: Photo) -> BinaryIO:
     """
     place = database.store().folder / photo.original_path
     try:
-        return crypto.open_sealed(place, photo.file_key)
+        return disk.open_sealed(place, photo.file_key)
     except Unreadable:
         if photo.away == away.HERE or place.exists():
             raise
@@ -342,7 +342,7 @@ def open_jpeg(photo: Photo) -> BinaryIO:
 
 def open_thumbnail(photo: Photo) -> BinaryIO:
     """A seekable reader of the thumbnail. Raises `Unreadable` when its file is missing or damaged."""
-    return crypto.open_sealed(database.store().folder / photo.thumbnail_path, photo.thumbnail_key)
+    return disk.open_sealed(database.store().folder / photo.thumbnail_path, photo.thumbnail_key)
 
 
 def open_sound_thumbnail(photo: Photo) -> BinaryIO:
@@ -371,7 +371,7 @@ def make_thumbnail_anew(photo: Photo) -> None:
     place = new_place(database.store().photos)
     fresh = place.with_name(f"{place.name}.thumbnail")
     key = keep_bytes(thumbnail, fresh)
-    crypto.sync_file(fresh.parent)
+    disk.sync_file(fresh.parent)
     replaced = {"thumbnail_path": str(fresh.relative_to(folder)), "thumbnail_key": key}
     same = (Photo.id == photo.id) & (Photo.thumbnail_path == photo.thumbnail_path)
     unused = folder / photo.thumbnail_path if Photo.update(**replaced).where(same).execute() else fresh

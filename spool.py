@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 import crypto
 import database
+import disk
 from errors import BadInput, TooLarge
 from settings import MEGABYTE
 
@@ -27,7 +28,7 @@ def new_place(under: Path) -> Path:
     folder = under / name[:2]
     if not folder.exists():
         folder.mkdir(mode=0o700, exist_ok=True)
-        crypto.sync_file(under)
+        disk.sync_file(under)
     return folder / name
 
 
@@ -47,7 +48,7 @@ class Spool:
         self._largest = largest
         self._hash = hashlib.sha256()
         self._memory = bytearray()
-        self._writer: crypto.SealedWriter | None = None
+        self._writer: disk.SealedWriter | None = None
         self._key: bytes | None = None
         self._sealed: Path | None = None  # a complete file, not stored yet
 
@@ -84,14 +85,14 @@ class Spool:
         """A seekable reader of the content; nothing may be written after this."""
         if self._writer is None and self._sealed is None:
             return io.BytesIO(self._memory)
-        return crypto.open_sealed(self._complete(), self._key)
+        return disk.open_sealed(self._complete(), self._key)
 
     def keep(self, target: Path) -> bytes | None:
         """Store this as the file `target`, flushed, and return its key. The caller flushes the folder."""
         if self._writer is None and self._sealed is None:
             self._spill()
         sealed = self._complete()
-        crypto.sync_file(sealed)
+        disk.sync_file(sealed)
         sealed.rename(target)
         self._sealed = None
         return self._key
@@ -109,7 +110,7 @@ class Spool:
     def _spill(self) -> None:
         store = database.store()
         self._key = crypto.new_key() if store.encrypted else None
-        self._writer = crypto.SealedWriter(store.spool / secrets.token_hex(16), self._key)
+        self._writer = disk.SealedWriter(store.spool / secrets.token_hex(16), self._key)
         self._writer.write(self._memory)
         self._memory = bytearray()
 

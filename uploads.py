@@ -20,9 +20,9 @@ from werkzeug.datastructures import FileStorage
 
 import access
 import claims
-import crypto
 import database
 import devices
+import disk
 import photos
 import pictures
 from clock import utc_now
@@ -187,7 +187,7 @@ def _photo(
     written += (original, thumbnail)
     file_key, thumbnail_key = spool.keep(original), keep_bytes(examined.thumbnail, thumbnail)
     moment, source = upload.taken(examined.taken, now=now)
-    crypto.sync_file(original.parent)
+    disk.sync_file(original.parent)
     return Photo(
         device_id=upload.device_id,
         device_name=upload.device_name[:MAX_NAME],
@@ -328,13 +328,13 @@ def _described(form: UploadForm, file: FileStorage) -> Upload:
     return Upload(
         form.device_id,
         file.filename or "",
-        inputs.moment("original_timestamp", form.original_timestamp, None),
+        inputs.moment("original_timestamp", form.original_timestamp),
         form.device_name,
         form.source_type,
         form.local_media_store_id,
         caller.token_id,
         has_device,
-        inputs.moment("file_timestamp", form.file_timestamp, None),
+        inputs.moment("file_timestamp", form.file_timestamp),
     )
 
 
@@ -348,12 +348,12 @@ def _described_each(form: BatchForm, files: list[FileStorage]) -> list[Upload]:
         Upload(
             form.device_id,
             file.filename or "",
-            inputs.moment("timestamps", taken, None),
+            inputs.moment("timestamps", taken),
             form.device_name,
             local_media_store_id=local_id,
             token_id=caller.token_id,
             has_device=has_device,
-            file_date=inputs.moment("file_timestamps", changed, None),
+            file_date=inputs.moment("file_timestamps", changed),
         )
         for file, taken, changed, local_id, _ in zip(files, *entries, strict=True)
     ]

@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 import peewee
 
-import crypto
 import database
+import disk
 from clock import iso
 from database import db
 from errors import NotFound, Unreadable
@@ -70,7 +70,7 @@ def begin_turn(
     if picture is not None:
         path = new_place(database.store().attachments)
         message.attachment_key = keep_bytes(picture, path)
-        crypto.sync_file(path.parent)
+        disk.sync_file(path.parent)
         message.attachment_bytes = path.stat().st_size
         message.attachment_path, message.attachment_type = (
             str(path.relative_to(database.store().folder)),
@@ -177,7 +177,7 @@ def open_picture(message: Message | Earlier) -> BinaryIO:
     """A seekable reader of the attached JPEG. Raises `Unreadable`, here or from a read."""
     if message.attachment_path is None:
         raise Unreadable("No picture is attached to the message.")
-    return crypto.open_sealed(database.store().folder / message.attachment_path, message.attachment_key)
+    return disk.open_sealed(database.store().folder / message.attachment_path, message.attachment_key)
 
 
 def next_to_read() -> tuple[Message, str, list[str]] | None:

@@ -15,6 +15,7 @@ import psutil
 import sqlcipher3
 
 import crypto
+import disk
 import pictures
 from database import db
 
@@ -47,10 +48,10 @@ class BareStore:
             for path, data, key in zip(
                 (name, f"{name}.thumbnail"), (picture, examined.thumbnail), keys, strict=True
             ):
-                writer = crypto.SealedWriter(self._folder / path, key)
+                writer = disk.SealedWriter(self._folder / path, key)
                 writer.write(data)
                 writer.finish()
-                crypto.sync_file(writer.path)
+                disk.sync_file(writer.path)
             connection.execute(
                 "INSERT INTO pictures VALUES (?, ?, ?, ?, ?)", (name, examined.width, examined.height, *keys)
             )
@@ -97,7 +98,7 @@ def copy(source: Path, target: Path) -> float:
     """Seconds to copy a file and flush the copy."""
     begun = time.perf_counter()
     shutil.copyfile(source, target)
-    crypto.sync_file(target)
+    disk.sync_file(target)
     return time.perf_counter() - begun
 
 

@@ -22,8 +22,8 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-import crypto
 import database
+import disk
 from buckets import s3
 from errors import SnaploreError, Unavailable, Unreadable
 from settings import MEGABYTE, Settings, variable
@@ -65,7 +65,7 @@ def opened(path: str, key: bytes | None) -> BinaryIO:
     """A reader of an original that was fetched before. Raises `Elsewhere` when it was not."""
     place = _place(path)
     try:
-        reader = crypto.open_sealed(place, key)
+        reader = disk.open_sealed(place, key)
     except Unreadable:
         place.unlink(missing_ok=True)
         raise Elsewhere(path, key) from None
@@ -95,7 +95,7 @@ def fetch_to(target: Path, path: str, key: bytes | None, source: s3.Bucket) -> N
         with part.open("xb") as file:
             os.fchmod(file.fileno(), 0o600)
             source.get(path, file, most=LARGEST)
-        with crypto.open_sealed(part, key) as content:
+        with disk.open_sealed(part, key) as content:
             while content.read(s3.BLOCK):
                 pass
         part.replace(target)

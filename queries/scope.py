@@ -10,7 +10,7 @@ kept photos, of the sensitive ones, of a tag or, at most, of all photos.
 """
 
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -19,14 +19,13 @@ import photos
 import records
 import tallies
 from clock import iso
-from lexicon import OPEN, date_terms, filter_term, folded_tag, rows
+from lexicon import OPEN, filter_term, folded_tag, rows
 from queries.operators import Operator, Period
-from queries.wording import Query, read
+from queries.wording import Query, days_within, read
 from rules import apps, holdings
 from vocabulary import counts
 
 MOST_NAMED = 24  # apps or devices that one value may mean: they differ in upper and lower case only
-DAY = timedelta(days=1)
 
 _OF_RECORDS = ("type", "seller", "amount")
 # Operators whose values may be on a photo: a guarded query with one finds none that is withheld.
@@ -38,6 +37,16 @@ _INDEXES = {
     "content_category": "analyses_category_taken",
     "device_id": "analyses_device_taken",
     "intent": "analyses_intent_taken",
+}
+
+# What is looked up for each match, by the operator or the value of `is`.
+_LOOKUPS = {
+    "tag": "EXISTS (SELECT 1 FROM photo_tags WHERE photo_id = {id} AND folded = ?)",
+    "has": "EXISTS (SELECT 1 FROM marks WHERE photo_id = {id} AND holds & ?)",
+    "unread": "NOT EXISTS (SELECT 1 FROM marks WHERE photo_id = {id} AND opened)",
+    "sensitive": """EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_sensitive
+        WHERE sensitive <> '' AND photo_id = {id})""",
+    "kept": "EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_kept WHERE kept = 1 AND photo_id = {id})",
 }
 
 Values = list[Any]
@@ -118,7 +127,7 @@ class Scope(msgspec.Struct):
         """Add the days of the time range to the index's conditions; returns whether any photo is of them."""
         if self.since is None and self.until is None:
             return True
-        days = _days(self.since, self.until)
+        days = days_within(self.since, self.until)
         self.conditions += [any_of(days)] if days else []
         self.postings += sum(counts(days).values())
         return bool(days)
@@ -305,30 +314,17 @@ class Scope(msgspec.Struct):
     def _look_up(self, name: str, value: str, excludes: bool) -> None:
         if (name, value) == ("has", "amount"):
             return
+        values: Values = []
         if name == "tag":
-            folded = folded_tag(value)
-            self.tag = self.tag or ("" if excludes else folded)
-            has_tag = "EXISTS (SELECT 1 FROM photo_tags WHERE photo_id = {id} AND folded = ?)"
-            self.lookups.append((_unless(excludes, has_tag), [folded]))
+            values = [folded_tag(value)]
+            self.tag = self.tag or ("" if excludes else values[0])
         elif name == "has":
-            holds = "EXISTS (SELECT 1 FROM marks WHERE photo_id = {id} AND holds & ?)"
-            self.lookups.append((_unless(excludes, holds), [holdings.bit(value)]))
-        elif value == "unread":
-            opened = "EXISTS (SELECT 1 FROM marks WHERE photo_id = {id} AND opened)"
-            self.lookups.append((_unless(not excludes, opened), []))
-        elif value == "sensitive":
-            self.is_sensitive = self.is_sensitive or not excludes
-            marked = (
-                "EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_sensitive "
-                "WHERE sensitive <> '' AND photo_id = {id})"
-            )
-            self.lookups.append((_unless(excludes, marked), []))
-        else:
-            self.is_kept = self.is_kept or not excludes
-            kept = (
-                "EXISTS (SELECT 1 FROM analyses INDEXED BY analyses_kept WHERE kept = 1 AND photo_id = {id})"
-            )
-            self.lookups.append((_unless(excludes, kept), []))
+            values = [holdings.bit(value)]
+        elif not excludes:
+            self.is_sensitive = self.is_sensitive or value == "sensitive"
+            self.is_kept = self.is_kept or value == "kept"
+        sql = _LOOKUPS[value if name == "is" else name]
+        self.lookups.append((_unless(excludes, sql), values))
 
 
 def quoted(term: str) -> str:
@@ -388,28 +384,3 @@ def _named(name: str, value: str) -> list[str]:
             WHERE device_id = ? COLLATE NOCASE OR device_name = ? COLLATE NOCASE LIMIT ?"""
         return [row[0] for row in rows(sql, value, value, MOST_NAMED)]
     return [value]
-
-
-def _days(since: datetime | None, until: datetime | None) -> list[str]:
-    """Terms of years, months and days that cover the range, as far as there are photos."""
-    oldest, newest = rows("SELECT min(term), max(term) FROM vocabulary WHERE term >= '@0' AND term < '@:'")[0]
-    if oldest is None:
-        return []
-    day = max(date(int(oldest[1:]), 1, 1), since.date() if since else date.min)
-    last = min(date.fromisoformat(newest[1:]), until.date() if until else date.max).toordinal()
-    covering = []
-    while day.toordinal() <= last:
-        year, month, this = date_terms(day.isoformat())
-        to_year = date(day.year, 12, 31)
-        to_month = (day.replace(day=28) + 4 * DAY).replace(day=1) - DAY if day.month < 12 else to_year
-        if (day.month, day.day) == (1, 1) and to_year.toordinal() <= last:
-            term, end = year, to_year
-        elif day.day == 1 and to_month.toordinal() <= last:
-            term, end = month, to_month
-        else:
-            term, end = this, day
-        covering.append(term)
-        if end == date.max:
-            break
-        day = end + DAY
-    return covering

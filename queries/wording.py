@@ -9,13 +9,14 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
+from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 import msgspec
 from rapidfuzz.distance import OSA
 
 import terms
-from lexicon import OPEN, rows
+from lexicon import OPEN, date_terms, rows
 from text import encodable
 from vocabulary import EVERYTHING, JOINED, MAX_MEANINGS, Words, counts, latest, sounding
 from writings import figures, han
@@ -41,6 +42,8 @@ PLENTY = 2_000
 # A day or a number in another writing; a day of which the text has no year; Chinese that is spelled by its
 # sound.
 REWRITTEN, WITHOUT_YEAR, SPOKEN = 0.94, 0.75, 0.8
+
+DAY = timedelta(days=1)
 
 _QUOTED = re.compile(r'"([^"]*)"')
 _PIECES = re.compile(r'"[^"]*"|[^\s"]+')
@@ -207,6 +210,31 @@ def as_typed(term: str, text: str) -> str:
     """A term of the query `text` as a person has typed it."""
     pieces = (piece[0] for piece in terms.PIECE.finditer(text[:MAX_QUERY]))
     return next((piece for piece in pieces if terms.cut(terms.fold(encodable(piece))) == [term]), term)
+
+
+def days_within(since: datetime | None, until: datetime | None) -> list[str]:
+    """Terms of years, months and days that cover the range, as far as there are photos."""
+    oldest, newest = rows("SELECT min(term), max(term) FROM vocabulary WHERE term >= '@0' AND term < '@:'")[0]
+    if oldest is None:
+        return []
+    day = max(date(int(oldest[1:]), 1, 1), since.date() if since else date.min)
+    last = min(date.fromisoformat(newest[1:]), until.date() if until else date.max).toordinal()
+    covering = []
+    while day.toordinal() <= last:
+        year, month, this = date_terms(day.isoformat())
+        to_year = date(day.year, 12, 31)
+        to_month = (day.replace(day=28) + 4 * DAY).replace(day=1) - DAY if day.month < 12 else to_year
+        if (day.month, day.day) == (1, 1) and to_year.toordinal() <= last:
+            term, end = year, to_year
+        elif day.day == 1 and to_month.toordinal() <= last:
+            term, end = month, to_month
+        else:
+            term, end = this, day
+        covering.append(term)
+        if end == date.max:
+            break
+        day = end + DAY
+    return covering
 
 
 def _is_preparing() -> bool:

@@ -22,6 +22,7 @@ import pytest
 
 import crypto
 import database
+import disk
 import models
 import photos
 from app import create_app
@@ -92,7 +93,7 @@ def contents(settings):
         for (table,) in tables:
             held[table] = sorted(db.execute_sql(f'SELECT * FROM "{table}"').fetchall(), key=repr)
         for file in archive.stored_files(db):
-            with crypto.open_sealed(settings.data_dir / file.path, file.key) as content:
+            with disk.open_sealed(settings.data_dir / file.path, file.key) as content:
                 held[file.path] = content.read()
     database.close_connections()
     return held

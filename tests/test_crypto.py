@@ -12,16 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crypto
+import disk
 from errors import StartRefused, Unreadable
 
-SEALED_CHUNK = crypto.CHUNK + 16
+SEALED_CHUNK = disk.CHUNK + 16
 HEADER = 10
 NOW = datetime(2026, 11, 21)
 
 
 def seal(folder: Path, content: bytes, key: bytes | None, *, pieces: int = 7_000) -> Path:
     path = folder / secrets.token_hex(8)
-    writer = crypto.SealedWriter(path, key)
+    writer = disk.SealedWriter(path, key)
     for start in range(0, len(content), pieces):
         writer.write(content[start : start + pieces])
     writer.finish()
@@ -29,12 +30,12 @@ def seal(folder: Path, content: bytes, key: bytes | None, *, pieces: int = 7_000
 
 
 def unseal(path: Path, key: bytes | None) -> bytes:
-    with crypto.open_sealed(path, key) as reader:
+    with disk.open_sealed(path, key) as reader:
         return reader.read()
 
 
-edges = [0, 1, crypto.CHUNK - 1, crypto.CHUNK, crypto.CHUNK + 1, 2 * crypto.CHUNK, 3 * crypto.CHUNK + 5]
-sizes = st.one_of(st.sampled_from(edges), st.integers(0, 4 * crypto.CHUNK))
+edges = [0, 1, disk.CHUNK - 1, disk.CHUNK, disk.CHUNK + 1, 2 * disk.CHUNK, 3 * disk.CHUNK + 5]
+sizes = st.one_of(st.sampled_from(edges), st.integers(0, 4 * disk.CHUNK))
 
 
 @given(size=sizes, pieces=st.integers(1_000, 200_000))
@@ -52,7 +53,7 @@ def test_a_reader_seeks_like_a_plain_file(data, size):
     with tempfile.TemporaryDirectory() as folder:
         content, key = os.urandom(size), crypto.new_key()
         plain = io.BytesIO(content)
-        with crypto.open_sealed(seal(Path(folder), content, key), key) as reader:
+        with disk.open_sealed(seal(Path(folder), content, key), key) as reader:
             for _ in range(8):
                 offset, length = data.draw(st.integers(0, size + 10)), data.draw(st.integers(0, 100_000))
                 assert reader.seek(offset) == plain.seek(offset)
@@ -80,7 +81,7 @@ def test_every_cut_and_every_addition_is_detected(size, data):
         path = seal(Path(folder), os.urandom(size), key)
         sealed = path.read_bytes()
         boundaries = st.sampled_from(
-            [HEADER + number * SEALED_CHUNK for number in range(size // crypto.CHUNK + 1)]
+            [HEADER + number * SEALED_CHUNK for number in range(size // disk.CHUNK + 1)]
         )
         cut = data.draw(
             st.one_of(boundaries, st.integers(0, len(sealed) - 1)).filter(lambda place: place < len(sealed))
@@ -95,7 +96,7 @@ def test_every_cut_and_every_addition_is_detected(size, data):
 def test_swapped_and_repeated_chunks_are_detected(data):
     with tempfile.TemporaryDirectory() as folder:
         key = crypto.new_key()
-        path = seal(Path(folder), os.urandom(4 * crypto.CHUNK), key)
+        path = seal(Path(folder), os.urandom(4 * disk.CHUNK), key)
         sealed = path.read_bytes()
         chunks = [sealed[HEADER + n * SEALED_CHUNK : HEADER + (n + 1) * SEALED_CHUNK] for n in range(4)]
         order = data.draw(
@@ -116,7 +117,7 @@ def test_a_file_opens_with_no_other_key(tmp_path):
 
 def test_a_missing_file_is_unreadable_and_no_trace(tmp_path):
     with pytest.raises(Unreadable, match="cannot be opened"):
-        crypto.open_sealed(tmp_path / "gone", crypto.new_key())
+        disk.open_sealed(tmp_path / "gone", crypto.new_key())
 
 
 def test_without_a_key_the_same_calls_write_a_plain_file(tmp_path):

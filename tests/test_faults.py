@@ -16,7 +16,6 @@ from datetime import timedelta
 
 import pytest
 
-import crypto
 import database
 import models
 import pictures
@@ -203,7 +202,7 @@ def test_a_service_starts_on_a_full_disk_and_shows_what_is_there(service, disk):
 def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(
     client, settings, monkeypatch, picture, problem
 ):
-    write, left = crypto._write_all, [0]
+    write, left = disk._write_all, [0]
 
     def writes(file, data):
         left[0] -= 1
@@ -211,7 +210,7 @@ def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(
             raise OSError(problem, os.strerror(problem))
         write(file, data)
 
-    monkeypatch.setattr(crypto, "_write_all", writes)
+    monkeypatch.setattr("disk._write_all", writes)
     allowed = 0
     while (answer := client.upload(picture)).status_code != 200:
         assert detail(answer, 507) == FULL
@@ -427,7 +426,7 @@ def test_of_a_large_picture_nothing_damaged_is_sent_as_if_it_were_whole(client, 
     assert client.get("/api/photos/1/image").data == HUGE
     flip(path_of(settings, 1))
     with pytest.raises(
-        crypto.DamagedFile
+        disk.DamagedFile
     ):  # in the middle of its answer, so that the server cuts the connection off
         client.get("/api/photos/1/image")
     assert client.get("/api/photos").json["total"] == 1

@@ -13,8 +13,6 @@ from werkzeug.datastructures import FileStorage
 from errors import SnaploreError
 from web import inputs
 
-NOON = datetime(2026, 11, 21, 12)
-
 
 class Fields(msgspec.Struct):
     count: Annotated[int, Meta(ge=1, le=9)] = 1
@@ -205,15 +203,15 @@ def test_a_list_has_an_entry_for_each_file_and_a_time_is_in_milliseconds():
     with pytest.raises(SnaploreError, match="ids: has 3 entries for 2 files"):
         inputs.listed("ids", "a,b,c", most=2)
 
-    assert inputs.moment("since", "", NOON) == NOON
-    assert inputs.moment("since", "1795262400500", NOON) == datetime(2026, 11, 21, 12, 0, 0, 500_000)
+    assert inputs.moment("since", "") is None
+    assert inputs.moment("since", "1795262400500") == datetime(2026, 11, 21, 12, 0, 0, 500_000)
     for value, problem in (
         ("soon", "must be epoch milliseconds, in digits"),
         ("9" * 16, "must be epoch milliseconds, in digits"),
         ("9" * 15, "is too far in the future"),
     ):
         with pytest.raises(SnaploreError, match=f"since: {problem}"):
-            inputs.moment("since", value, NOON)
+            inputs.moment("since", value)
 
 
 def test_the_signature_of_a_route_is_what_it_publishes(client):

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # From the ground up: a name for the storey, and its rows.
 STOREYS = (
-    ("ground", ("errors text writings", "clock crypto heif locks settings terms")),
+    ("ground", ("errors text writings", "clock colours disk locks settings terms", "crypto heif")),
     (
         "data folder, network, pictures",
         ("database net pictures terminal", "buckets loops models spool"),
@@ -208,6 +208,7 @@ OWNERS = {
     # The client makes a PNG of a thumbnail for some terminals.
     "PIL": {
         "pictures",
+        "colours",
         "engines.codes",
         "heif",
         "engines.ocr",

@@ -13,6 +13,7 @@ import pytest
 
 import crypto
 import database
+import disk
 import models
 from app import create_app
 from clock import utc_now
@@ -239,7 +240,7 @@ def test_a_key_ring_that_was_put_back_is_noticed(settings):
 @pytest.mark.parametrize("cut", ["ring.1", "ring.2"])
 def test_a_start_that_is_killed_between_the_two_counts_is_no_finding(settings, monkeypatch, cut):
     start(settings)
-    rename = crypto.durable_rename
+    rename = disk.durable_rename
 
     def killed(source, target):
         if target.name == cut:

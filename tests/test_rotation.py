@@ -24,6 +24,7 @@ import sqlcipher3
 
 import crypto
 import database
+import disk
 import models
 import photos
 from app import create_app
@@ -63,7 +64,7 @@ def attachment_of(conversation_id):
         message = models.Message.get(
             models.Message.attachment_path.is_null(False), models.Message.conversation == conversation_id
         )
-        with crypto.open_sealed(
+        with disk.open_sealed(
             database.store().folder / message.attachment_path, message.attachment_key
         ) as file:
             return file.read()
@@ -205,7 +206,7 @@ def test_a_copy_that_differs_is_deleted(client, settings, monkeypatch):
 def test_a_copy_that_the_disk_has_changed_is_deleted(client, settings, monkeypatch):
     pictures = filled(client)
     before = database.store().ring
-    sync_file = crypto.sync_file
+    sync_file = disk.sync_file
 
     def damage(path):
         sync_file(path)
@@ -326,7 +327,7 @@ def test_a_key_ring_that_cannot_be_written_completely_leaves_one_state_or_the_ot
     client, settings, monkeypatch, copy
 ):
     pictures = filled(client)
-    rename = crypto.durable_rename
+    rename = disk.durable_rename
 
     def failing(source, target):
         if target.name == copy:
@@ -705,7 +706,7 @@ def test_a_killed_switch_can_be_run_again(client, settings, monkeypatch, on, mom
         elif moment == "before the old pictures go":
             patch.setattr(resealing, "_remove", _interrupted)
         else:
-            rename = crypto.durable_rename
+            rename = disk.durable_rename
             cut = {"before the ring": "ring.1", "between its copies": "ring.2"}[moment]
             patch.setattr(
                 crypto,
@@ -818,7 +819,7 @@ def test_the_master_key_is_replaced_while_a_service_runs(tmp_path):
 @pytest.mark.parametrize("moment", ["ring.1", "ring.2", "master.key"])
 def test_a_killed_change_of_the_master_key_leaves_one_complete_pair(client, settings, monkeypatch, moment):
     pictures = filled(client)
-    rename = crypto.durable_rename
+    rename = disk.durable_rename
     with monkeypatch.context() as patch:
         patch.setattr(
             crypto,

@@ -2,8 +2,8 @@
 
 import pytest
 
-import crypto
 import database
+import disk
 from benchmarks import seed
 from clock import utc_now
 from database import db
@@ -84,7 +84,7 @@ def test_every_photo_written_in_bulk_has_its_files(filled):
                 (photo.original_path, photo.file_key),
                 (photo.thumbnail_path, photo.thumbnail_key),
             ):
-                with crypto.open_sealed(folder / path, key) as picture:
+                with disk.open_sealed(folder / path, key) as picture:
                     content = picture.read()
             assert content.startswith(b"\xff\xd8")
     assert len(list((folder / "photos").glob("*/*"))) == 2 * SIZE

@@ -15,8 +15,8 @@ import msgspec
 import peewee
 from flask import Blueprint
 
-import crypto
 import database
+import disk
 import memory
 import models
 import photos
@@ -41,7 +41,7 @@ def statistics(*, now: datetime) -> shapes.Amounts:
     attached = Message.select(peewee.fn.TOTAL(Message.attachment_bytes)).scalar()
     # With the write-ahead log, whose name starts with the database's.
     files = store.database.parent.glob(f"{store.database.name}*")
-    database_bytes = sum(crypto.size_of(path) for path in files)
+    database_bytes = sum(disk.size_of(path) for path in files)
     return {
         "total_photos": tallies.photos(),
         "kept_photos": tallies.photos(kept=True),

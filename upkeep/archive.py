@@ -27,6 +27,7 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+import disk
 import models
 from buckets import away
 from clock import to_epoch_ms
@@ -160,7 +161,7 @@ class StoredFile(NamedTuple):
         """Whether the file at `place` is complete: all chunks are authentic, or the checksum is the row's."""
         digest = hashlib.sha256() if self.key is None and self.sha256 is not None else None
         try:
-            with crypto.open_sealed(place, self.key) as file:
+            with disk.open_sealed(place, self.key) as file:
                 while block := file.read(BLOCK):
                     if digest is not None:
                         digest.update(block)

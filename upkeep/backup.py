@@ -30,6 +30,7 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+import disk
 from buckets import away
 from database import db
 from errors import Conflict, StorageFull, Unavailable, Unreadable
@@ -97,7 +98,7 @@ def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
         _link_ahead(private, progress)
         moment = _take_moment(private, progress)
         with archive.opened(private / archive.DATABASE, moment.ring) as copy:
-            sizes = [crypto.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
+            sizes = [disk.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
             there = Photo.select(peewee.fn.SUM(Photo.away_bytes)).scalar(copy) or 0
             photos = Photo.select(peewee.fn.COUNT(Photo.id)).scalar(copy)
             ring = moment.ring
@@ -255,7 +256,7 @@ def _new_file(target: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(descriptor)
-        crypto.durable_rename(part, target)
+        disk.durable_rename(part, target)
     except BaseException:
         part.unlink(missing_ok=True)
         raise

@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 import peewee
 
-import crypto
 import database
 import devices
+import disk
 import lexicon
 import models
 import photos
@@ -293,7 +293,7 @@ def _size(kind: _Kind, rows: Rows) -> int:
         return 0
     folder = database.store().folder
     return sum(
-        crypto.size_of(folder / path) for paths in kind.paths(rows).tuples().iterator() for path in paths
+        disk.size_of(folder / path) for paths in kind.paths(rows).tuples().iterator() for path in paths
     )
 
 

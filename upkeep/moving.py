@@ -21,8 +21,8 @@ from typing import Any, NamedTuple, cast
 
 import peewee
 
-import crypto
 import database
+import disk
 import models
 import photos
 from buckets import away
@@ -126,7 +126,7 @@ def _send(source: Bucket, rows: list[Photo]) -> list[_Place]:
 
     def sent(row: Photo) -> _Place | None:
         here = folder / row.original_path
-        size = crypto.size_of(here)
+        size = disk.size_of(here)
         if not here.exists():  # a run was killed after it had verified the object
             there = source.size(row.original_path)
             return _Place(row, away.AWAY, there) if there else None
@@ -155,13 +155,13 @@ def _fetch(source: Bucket, rows: list[Photo]) -> list[_Place]:
                 away.fetch_to(here, row.original_path, row.file_key, source)
             except Unreadable:
                 return None
-            crypto.sync_file(here)
-        return _Place(row, away.HERE, crypto.size_of(here))
+            disk.sync_file(here)
+        return _Place(row, away.HERE, disk.size_of(here))
 
     with ThreadPoolExecutor(CALLS) as pool:
         moved = [place for place in pool.map(fetched, rows) if place is not None]
     for parent in {(folder / place.photo.original_path).parent for place in moved}:
-        crypto.sync_file(parent)
+        disk.sync_file(parent)
     return _noted(moved)
 
 
@@ -171,7 +171,7 @@ def _noted(moved: list[_Place]) -> list[_Place]:
     noted = []
     with database.scope(), db.atomic():
         for place in moved:
-            thumbnail = crypto.size_of(folder / place.photo.thumbnail_path)
+            thumbnail = disk.size_of(folder / place.photo.thumbnail_path)
             if photos.set_place(place.photo, place.place, size=place.size, thumbnail=thumbnail):
                 noted.append(place)
             elif place.place == away.HERE:  # deleted or sealed anew meanwhile: nobody names this file

@@ -29,7 +29,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import msgspec
 
-import crypto
+import disk
 from buckets.s3 import Bucket, Listed
 from errors import NotFound, StartRefused, Unreadable
 from upkeep import archive, backup
@@ -219,14 +219,14 @@ def _send(
     def settled(file: archive.StoredFile) -> tuple[str, Sum | None, bool]:
         """The path of a file, its checksum if the bucket has it now, and whether it was sent for that."""
         place = private / Path(file.path).name
-        size, there = crypto.size_of(place), known[file.path][0]
+        size, there = disk.size_of(place), known[file.path][0]
         before = known[file.path][1]
         if there is not None and before is not None and size in (there.size, 0):
             return file.path, before, False
         with originals.at_hand(file, place):
             if not archive.FILE.fullmatch(file.path) or not file.is_intact(place):
                 return file.path, None, False
-            if there is not None and there.size == crypto.size_of(place):
+            if there is not None and there.size == disk.size_of(place):
                 return file.path, Sum(file.path, _digest_of(place)), False
             return file.path, Sum(file.path, bucket.put_file(file.path, place)), True
 

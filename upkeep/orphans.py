@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import peewee
 
-import crypto
 import database
+import disk
 import models
 from buckets import away
 from database import db
@@ -204,7 +204,7 @@ def _deleted(paths: Iterable[Path], *, dry_run: bool) -> list[int]:
     """Delete these files; returns their sizes on disk."""
     sizes = []
     for path in paths:
-        sizes.append(crypto.size_of(path))
+        sizes.append(disk.size_of(path))
         if not dry_run:
             path.unlink(missing_ok=True)
     return sizes

@@ -22,8 +22,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 import peewee
 
-import crypto
 import database
+import disk
 import models
 from buckets import away
 from buckets.s3 import Bucket, BucketAway
@@ -131,7 +131,7 @@ def _remove_unsealed() -> None:
     places.append((folder / orphans.FOLDER).glob("*/*/*/*"))
     for path in itertools.chain((folder / "spool").iterdir(), *places):
         with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
-            if STORED.fullmatch(path.name) and path.is_file() and crypto.is_unsealed(path):
+            if STORED.fullmatch(path.name) and path.is_file() and disk.is_unsealed(path):
                 with database.scope():
                     if not _is_named(str(path.relative_to(folder))):
                         path.unlink()
@@ -172,7 +172,7 @@ def _seal_row_anew(kind: _Kind, row_id: int, bucket: Bucket | None) -> list[Path
             is_away = fetched is not None and not old[0].exists()
             places = [fetched, *old[1:]] if fetched is not None and is_away else old
             sources = [
-                readers.enter_context(crypto.open_sealed(path, key))
+                readers.enter_context(disk.open_sealed(path, key))
                 for path, key in zip(places, keys, strict=True)
             ]
             generation = store.ring.generation
@@ -186,7 +186,7 @@ def _seal_row_anew(kind: _Kind, row_id: int, bucket: Bucket | None) -> list[Path
                     fields.path: str(target.relative_to(store.folder)),
                     fields.key: _sealed(source, target),
                 }
-            crypto.sync_file(place.parent)
+            disk.sync_file(place.parent)
             changed[kind.bytes] = sum(path.stat().st_size for path in new)
             if kind.id.model is Photo:
                 changed |= {Photo.away: away.HERE, Photo.away_bytes: 0}
@@ -276,7 +276,7 @@ def _is_current(kind: _Kind, row: Photo | Message, path: peewee.Field) -> bool:
 
 def _opens(path: Path, key: bytes | None) -> bool:
     try:
-        crypto.open_sealed(path, key).close()
+        disk.open_sealed(path, key).close()
     except SnaploreError:
         return False
     return True

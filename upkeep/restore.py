@@ -26,6 +26,7 @@ from typing import NamedTuple
 import msgspec
 
 import crypto
+import disk
 from errors import NotFound, StartRefused
 from locks import FolderLock, ServiceLock
 from settings import Settings
@@ -216,7 +217,7 @@ def _name_aside(folder: Path, before: Path, now: datetime) -> Path | None:
     if not any(True for name in FILES for _ in verifying.files_in(before / name)):
         return None
     aside = folder / f"{archive.ASIDE}{now:%Y%m%dT%H%M%S%f}"
-    crypto.durable_rename(before, aside)
+    disk.durable_rename(before, aside)
     return aside
 
 

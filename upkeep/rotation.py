@@ -23,6 +23,7 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+import disk
 from database import Store, db
 from errors import EncryptionDiffers, StorageFull, Unreadable
 from locks import PATIENCE, ServiceLock, named_lock
@@ -118,7 +119,7 @@ def _move_database(
     try:
         # Moves the write-ahead log into the old file, so that truncating that file leaves nothing.
         db.execute_sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        _export(new, ring, lambda: progress("database", min(crypto.size_of(new), size), size))
+        _export(new, ring, lambda: progress("database", min(disk.size_of(new), size), size))
         _flush_and_check(db, new, ring)
     except BaseException:
         _remove_database(new)
@@ -152,7 +153,7 @@ def _export(new: Path, ring: crypto.KeyRing, report: Callable[[], None]) -> None
 
 
 def _need_room(old: Path) -> None:
-    size = old.stat().st_size + crypto.size_of(old.with_name(f"{old.name}-wal"))
+    size = old.stat().st_size + disk.size_of(old.with_name(f"{old.name}-wal"))
     if shutil.disk_usage(old.parent).free < size * ROOM:
         raise StorageFull(
             f"A second copy of the database needs {math.ceil(size * ROOM / 1_048_576)} MB, and less is free."
@@ -161,8 +162,8 @@ def _need_room(old: Path) -> None:
 
 def _flush_and_check(source: SqlCipherDatabase, new: Path, ring: crypto.KeyRing) -> None:
     """Flush `new` and compare it with what `source` reads. Raises `Unreadable` when they differ."""
-    crypto.sync_file(new)
-    crypto.sync_file(new.parent)
+    disk.sync_file(new)
+    disk.sync_file(new.parent)
     with archive.opened(new, ring) as copy:  # opened again, so that the check reads the file
         # A page that passes its authentication is the page that was written. SQLite's own check compares
         # every index with its table: it would find nothing more and takes twice as long as all the rest.
@@ -186,7 +187,7 @@ def _remove_old(old: Path) -> None:
     with contextlib.suppress(FileNotFoundError):  # a restore has replaced the folder's state since
         os.truncate(old, 0)
     _remove_database(old)
-    crypto.sync_file(old.parent)
+    disk.sync_file(old.parent)
 
 
 def _contents(base: SqlCipherDatabase) -> tuple[list[tuple[str, str, str, str]], dict[str, int]]:

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Callable
 from typing import TypeVar
 
-import crypto
 import database
+import disk
 import photos
 import pictures
 from assistant import turns
@@ -147,14 +147,14 @@ def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> 
     """The problem with a stored file, or "". The file is read, and so authenticated, to its end."""
     path = database.store().folder / name
     try:
-        with crypto.open_sealed(path, key) as file:
+        with disk.open_sealed(path, key) as file:
             # An unsealed thumbnail or attachment has no checksum: only its first bytes can be checked.
             intact = key is not None or sha256 is not None or pictures.recognised(file)
             file.seek(0)
             digest = hashlib.sha256()
             while block := file.read(BLOCK):
                 digest.update(block)
-    except crypto.DamagedFile:
+    except disk.DamagedFile:
         return "damaged"
     except Unreadable:
         return "unreadable" if path.exists() else "lost"

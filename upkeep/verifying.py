@@ -21,6 +21,7 @@ from playhouse.sqlcipher_ext import SqlCipherDatabase
 
 import crypto
 import database
+import disk
 import photos
 from buckets import away
 from buckets.s3 import Bucket
@@ -287,7 +288,7 @@ def leave_in_bucket(elsewhere: dict[str, int], copy: SqlCipherDatabase) -> None:
     with copy.atomic():
         for path, size in elsewhere.items():
             row = Photo.select().where(Photo.original_path == path).get_or_none(copy)
-            if row is None or crypto.sealed_size(row.file_size) != size:
+            if row is None or disk.sealed_size(row.file_size) != size:
                 raise Unreadable(
                     f"{_shown(path)} in the bucket of {variable('originals')} is not the one of this backup. "
                     "Unset that to restore every original from the backup."

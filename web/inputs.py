@@ -33,7 +33,6 @@ FORM_SLACK = 1 * MEGABYTE  # the fields and boundaries of a form, in addition to
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-D = TypeVar("D", datetime, None)
 View = TypeVar("View", bound=Callable[..., Any])
 
 
@@ -96,13 +95,7 @@ class Request(flask.Request):
         """A new spool for a file part of up to `largest` bytes."""
         raise NotImplementedError
 
-    def _get_file_stream(
-        self,
-        total_content_length: int | None,
-        content_type: str | None,
-        filename: str | None = None,
-        content_length: int | None = None,
-    ) -> IO[bytes]:
+    def _get_file_stream(self, *about: Any, **named: Any) -> IO[bytes]:
         stream = self.open_spool(self.max_file_bytes)
         self._streams.append(stream)
         return cast(IO[bytes], stream)  # the form parser uses only what a `FileSink` has
@@ -216,8 +209,7 @@ def settings() -> Settings:
 
 def query(shape: type[T]) -> T:
     """The query as a `shape`. Empty values are absent; lists may repeat. Raises `BadInput`."""
-    kinds = get_type_hints(shape)  # without what is annotated
-    lists = {name for name, kind in kinds.items() if get_origin(kind) is list}
+    lists = {name for name, kind in get_type_hints(shape).items() if get_origin(kind) is list}
     given: dict[str, list[str]] = flask.request.args.to_dict(flat=False)
     values = {name: [value for value in sent if value] for name, sent in given.items()}
     firsts = {name: sent[0] for name, sent in given.items() if sent[0]}
@@ -255,7 +247,7 @@ def given(body: msgspec.Struct) -> dict[str, Any]:
     }
 
 
-def files(_kind: Any = None) -> list[FileStorage]:
+def files(_kind: Any) -> list[FileStorage]:
     """The uploaded files of the field `files`, at most as many as the route accepts. Raises `BadInput`."""
     return _uploaded("files", most=_file_limits()[1])
 
@@ -313,10 +305,10 @@ def listed(name: str, value: str, *, most: int) -> list[str]:
     return entries + [""] * (most - len(entries))
 
 
-def moment(name: str, value: str, default: D) -> datetime | D:
-    """The time that a field gives in epoch milliseconds; `default` if it is empty. Raises `BadInput`."""
+def moment(name: str, value: str) -> datetime | None:
+    """The time that a field gives in epoch milliseconds; None if it is empty. Raises `BadInput`."""
     if not value:
-        return default
+        return None
     if not re.fullmatch(r"[0-9]{1,15}", value):
         raise BadInput(f"{name}: must be epoch milliseconds, in digits")
     try:
@@ -357,10 +349,8 @@ def _explain(problem: str, values: dict[str, Any], shape: type) -> str:
 
 def _longest(entries: list[Any]) -> Any:
     """An entry that is not a text or is empty, else the longest text."""
-    for entry in entries:
-        if not isinstance(entry, str) or not entry:
-            return entry
-    return max(entries, key=len)
+    wrong = [entry for entry in entries if not isinstance(entry, str) or not entry]
+    return wrong[0] if wrong else max(entries, key=len)
 
 
 @functools.cache
@@ -380,12 +370,12 @@ def _demand(kind: Any, value: Any) -> str:
         ):
             return f"must be {schema['description']}"
     match kind:
-        case msgspec.inspect.IntType(ge=low, le=high) if low is not None and high is not None:
+        case msgspec.inspect.IntType(ge=low, le=high) | msgspec.inspect.FloatType(ge=low, le=high) if (
+            low is not None and high is not None
+        ):
             return f"must be between {low} and {high}"
         case msgspec.inspect.IntType():
             return "must be a whole number"
-        case msgspec.inspect.FloatType(ge=low, le=high) if low is not None and high is not None:
-            return f"must be between {low} and {high}"
         case msgspec.inspect.LiteralType(values=values):
             return f"must be one of {', '.join(map(str, values))}"
         case msgspec.inspect.BoolType():
