@@ -19,7 +19,7 @@ import photos
 import readings
 import records
 from analysis import results
-from analysis.reading import TextReader
+from analysis.text_reader import TextReader
 from curation import stacks
 from database import db
 from errors import Unavailable, Unreadable

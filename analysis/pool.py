@@ -24,9 +24,9 @@ import loops
 import photos
 import readings
 import uploads
-from analysis import reading, results
+from analysis import results, text_reader
 from analysis.backlog import Backlog
-from analysis.reading import Read, TextReader
+from analysis.text_reader import Read, TextReader
 from buckets import away
 from claims import Claim
 from clock import utc_now
@@ -163,7 +163,7 @@ class Worker:
         if gate.is_before(config, self._settings):
             if read is None and self._can_be_read(photo):
                 # A picture must not leave only because the reader is busy now, or has failed once.
-                return _Outcome(claim, pause=timedelta(seconds=reading.READ_PAUSE))
+                return _Outcome(claim, pause=timedelta(seconds=text_reader.READ_PAUSE))
             with database.scope():
                 mark = gate.marks([photo.id]).get(photo.id, gate.Mark())
             # What was read before may have been judged by earlier rules.

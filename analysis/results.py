@@ -23,7 +23,7 @@ import memory
 import readings
 import reasoner
 import records
-from analysis.reading import Read
+from analysis.text_reader import Read
 from claims import Claim
 from clock import local_time
 from curation import stacks

@@ -258,7 +258,7 @@ def test_with_the_gate_off_it_is_marked_and_sent(client, fake_llm, remote, eyes,
 def test_a_picture_waits_until_it_could_be_read_and_is_not_sent_before(
     client, fake_llm, reading, eyes, clock, monkeypatch, failure
 ):
-    monkeypatch.setattr("analysis.reading.READ_PAUSE", 0.0)
+    monkeypatch.setattr("analysis.text_reader.READ_PAUSE", 0.0)
     eyes.failures = [failure]
     photo_id = stored(client, reading, eyes, *SENSITIVE)
     assert columns(photo_id).status == "pending"
@@ -270,7 +270,7 @@ def test_a_picture_waits_until_it_could_be_read_and_is_not_sent_before(
 
 
 def test_what_cannot_be_read_cannot_be_judged_and_is_sent(client, fake_llm, reading, eyes, monkeypatch):
-    monkeypatch.setattr("analysis.reading.READ_PAUSE", 0.0)
+    monkeypatch.setattr("analysis.text_reader.READ_PAUSE", 0.0)
     eyes.failures = [AnswerUnusable("it crashed")] * 3
     photo_id = upload(client)
     for _ in range(3):

@@ -39,7 +39,7 @@ STOREYS = (
 # The rows of each package, from the ground up.
 INSIDE = {
     "analysis": (
-        "listing reading",
+        "listing text_reader",
         "results",
         "backlog",
         "pool",
@@ -327,6 +327,9 @@ READERS = {
         "access",  # whether others have used a device
         "agenda",
         "analysis.backlog",
+        "analysis.pool",
+        "analysis.results",
+        "analysis.text_reader",
         "assistant.library",
         "claims",
         "curation.originals",

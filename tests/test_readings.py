@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 import database
-import llm
 import readings
 import uploads
 from analysis.pool import Worker
@@ -280,7 +279,7 @@ class Eyes:
 @pytest.fixture
 def eyes(monkeypatch):
     eyes = Eyes()
-    monkeypatch.setattr(llm, "reader", lambda settings: eyes)
+    monkeypatch.setattr(LocalModel, "read", lambda self, *args, **options: eyes.read(*args, **options))
     return eyes
 
 

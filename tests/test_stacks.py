@@ -10,7 +10,6 @@ import pytest
 from PIL import Image
 
 import database
-import llm
 import pictures
 from analysis.pool import Worker
 from app import create_app
@@ -20,6 +19,7 @@ from database import db
 from engines.lines import Line, Page
 from models import Analysis, Photo, Stacked, Uncompared
 from rules import likeness
+from rules.embedded import LocalModel
 from tests.support.client import Client
 from tests.support.drawing import draw
 from tests.support.fake_llm import FINDINGS
@@ -56,7 +56,7 @@ class Eyes:
 @pytest.fixture
 def eyes(monkeypatch):
     eyes = Eyes()
-    monkeypatch.setattr(llm, "reader", lambda settings: eyes)
+    monkeypatch.setattr(LocalModel, "read", lambda self, *args, **options: eyes.read(*args, **options))
     return eyes
 
 

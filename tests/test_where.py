@@ -6,7 +6,7 @@ from settings import ROOT
 
 TESTED = {
     "analysis": "test_analysis.py",
-    "analysis/reading.py": "test_readings.py",
+    "analysis/text_reader.py": "test_readings.py",
     "assistant": "test_chat.py",
     "assistant/mcp_messages.py": "test_mcp.py",
     "assistant/mcp_servers.py": "test_mcp.py",
