@@ -112,7 +112,8 @@ def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) ->
         token = f"{holder()}:{secrets.token_hex(8)}"
         lease = {"status": "processing", "lease_until": now + LEASE, "lease_token": token}
         Analysis.update(**lease).where(Analysis.id == due).execute()
-        row = Analysis.select(Analysis, Photo).join(Photo).where(Analysis.id == due).get()
+        columns = (Analysis.id, Analysis.fresh, Analysis.reads_left, Photo)
+        row = Analysis.select(*columns).join(Photo).where(Analysis.id == due).get()
         return Claim(row.id, row.photo, row.fresh, row.reads_left, token, circuit.open)
 
 

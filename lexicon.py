@@ -11,8 +11,8 @@ import collections
 import contextlib
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -24,7 +24,7 @@ from models import Redaction, Vocabulary
 from rules import apps, redaction, sensitive
 from rules.holdings import holdings
 from text import encodable, one_line
-from vocabulary import EVERYTHING
+from vocabulary import EVERYTHING, date_terms, filter_term
 from writings import figures
 
 log = logging.getLogger(__name__)
@@ -66,13 +66,13 @@ def index(photo_id: int) -> None:
 
 def index_new(photo_ids: Iterable[int]) -> int:
     """Index photos that are not in the index, all at once; returns how many of them have text."""
-    photo_ids = list(photo_ids)
-    documents = {photo_id: document for photo_id in photo_ids if (document := document_of(photo_id))}
+    shown = _shown(photo_ids)
+    documents = {photo_id: document for photo_id, row in shown.items() if (document := row.document())}
     for photo_id, document in documents.items():
         db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", (photo_id, document.tokens()))
     _count(_distinct(documents.values()))
-    _redact(documents)
-    _mark_holdings(photo_ids)
+    _redact(shown[photo_id] for photo_id in documents)
+    _mark_holdings(shown.values())
     return len(documents)
 
 
@@ -84,10 +84,11 @@ def remove(photo_id: int) -> None:
 def remove_all(photo_ids: Iterable[int]) -> None:
     """Remove photos from the index, as `remove`. Updates the vocabulary once for all of them."""
     indexed = [photo_id for photo_id in photo_ids if _is_indexed(photo_id)]
-    _forget_redactions(indexed)
+    shown = _shown(indexed)
+    _forget_redactions(indexed, shown)
     for photo_id in indexed:
         db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
-    _count(_distinct(filter(None, map(document_of, indexed))), -1)
+    _count(_distinct(document for row in shown.values() if (document := row.document())), -1)
 
 
 @contextlib.contextmanager
@@ -96,10 +97,12 @@ def changing(photo_ids: Iterable[int]) -> Iterator[None]:
     vocabulary only what differs is written, so 500 new tags take a third of the time of `remove` and `index`.
     """
     photo_ids = list(photo_ids)
-    before = {photo_id: document_of(photo_id) for photo_id in photo_ids if _is_indexed(photo_id)}
-    _forget_redactions(photo_ids)
+    shown = _shown(photo_ids)
+    before = {photo_id: row.document() for photo_id, row in shown.items() if _is_indexed(photo_id)}
+    _forget_redactions(photo_ids, shown)
     yield
-    after = {photo_id: document_of(photo_id) for photo_id in photo_ids}
+    shown = _shown(photo_ids)
+    after = {photo_id: row.document() for photo_id, row in shown.items()}
     changed = [photo_id for photo_id, document in after.items() if document != before.get(photo_id)]
     for photo_id in changed:
         if photo_id in before:
@@ -111,14 +114,15 @@ def changing(photo_ids: Iterable[int]) -> Iterator[None]:
     new = _distinct(document for photo_id in changed if (document := after[photo_id]))
     _count(new - old)
     _count(old - new, -1)
-    _redact(photo_id for photo_id in photo_ids if after[photo_id])
-    _mark_holdings(changed)
+    _redact(row for photo_id, row in shown.items() if after[photo_id])
+    _mark_holdings(shown[photo_id] for photo_id in changed)
 
 
 def redact_anew(photo_ids: list[int]) -> None:
     """Index these photos anew for guarded queries, after their marks have changed, and not their texts."""
-    _forget_redactions(photo_ids)
-    _redact(photo_id for photo_id in photo_ids if _is_indexed(photo_id))
+    shown = _shown(photo_ids)
+    _forget_redactions(photo_ids, shown)
+    _redact(row for photo_id, row in shown.items() if _is_indexed(photo_id))
 
 
 def empty() -> None:
@@ -207,28 +211,58 @@ class Document(msgspec.Struct):
         return {*self.sequence, *self.parts, *self.filters}
 
 
-def document_of(photo_id: int, texts: list[str] | None = None) -> Document | None:
-    """The document of a photo with the texts of its analysis, or with these; None without any text."""
+class Shown(NamedTuple):
+    """What is shown of a photo, as far as it is indexed."""
+
+    texts: list[str]  # as `texts_of` returns them
+    photo_id: int
+    title: str
+    filename: str
+    own_text: str
+    sensitive: str
+    cleared: bool
+    category: str
+    intent: str
+    device_id: str
+    taken: str
+    folded_tags: str
+    entities: str
+    text: str
+
+    def document(self, texts: list[str] | None = None) -> Document | None:
+        """The document of the photo with its texts, or with these; None without any text."""
+        folded = terms.fold_lines(self.texts if texts is None else texts)
+        if not (sequence := terms.cut(folded)):
+            return None
+        chosen = (("category", self.category), ("intent", self.intent), ("device", self.device_id))
+        filters = [
+            EVERYTHING,
+            *(filter_term(name, value) for name, value in chosen),
+            *date_terms(self.taken),
+            *sorted(filter_term("tag", tag) for tag in _TAGS.decode(self.folded_tags)),
+        ]
+        parts = figure_terms(folded).difference(sequence).union(terms.parts(folded, sequence))
+        return Document(sequence, sorted(parts), filters)
+
+
+def _shown(photo_ids: Iterable[int]) -> dict[int, Shown]:
+    """What is shown of those of these photos that are not in the trash."""
     found = rows(
-        f"SELECT {TEXTS}, content_category, intent, shown.device_id, original_timestamp"  # noqa: S608
-        " FROM shown JOIN photos ON photos.id = photo_id WHERE photo_id = ?",
-        photo_id,
+        f"""SELECT photo_id, title, filename, own_text, sensitive, cleared,
+            content_category, intent, shown.device_id, original_timestamp,
+            (SELECT json_group_array(folded) FROM photo_tags AS t WHERE t.photo_id = shown.photo_id),
+            entities, text, {TEXTS}
+        FROM shown JOIN photos ON photos.id = photo_id
+        WHERE photo_id IN (SELECT value FROM json_each(?)) ORDER BY photo_id""",  # noqa: S608
+        msgspec.json.encode(list(photo_ids)).decode(),
     )
-    if not found:
-        return None
-    *fields, category, intent, device_id, taken = found[0]
-    folded = terms.fold_lines(texts_of(*fields) if texts is None else texts)
-    if not (sequence := terms.cut(folded)):
-        return None
-    tags = rows("SELECT folded FROM photo_tags WHERE photo_id = ?", photo_id)
-    filters = [
-        EVERYTHING,
-        *(filter_term("category", category), filter_term("intent", intent), filter_term("device", device_id)),
-        *date_terms(taken),
-        *sorted(filter_term("tag", tag) for (tag,) in tags),
-    ]
-    parts = figure_terms(folded).difference(sequence).union(terms.parts(folded, sequence))
-    return Document(sequence, sorted(parts), filters)
+    return {row[0]: Shown(texts_of(*row[13:]), *row[:13]) for row in found}
+
+
+def document_of(photo_id: int) -> Document | None:
+    """The document of a photo with the texts of its analysis; None without any text."""
+    shown = _shown([photo_id]).get(photo_id)
+    return None if shown is None else shown.document()
 
 
 def figure_terms(folded: str) -> set[str]:
@@ -249,42 +283,36 @@ def redactions(photo_ids: Iterable[int]) -> dict[int, list[str]]:
     return {row.photo_id: msgspec.json.decode(row.texts) for row in rows}
 
 
-def _redact(photo_ids: Iterable[int]) -> None:
+def _redact(shown: Iterable[Shown]) -> None:
     """Index those of these photos that are withheld by what is not sensitive on them."""
-    found = rows(
-        f"""SELECT photo_id, sensitive, title, filename, own_text, {TEXTS}
-        FROM shown JOIN photos ON photos.id = photo_id
-        WHERE NOT cleared AND photo_id IN (SELECT value FROM json_each(?))""",  # noqa: S608
-        msgspec.json.encode(list(photo_ids)).decode(),
-    )
-    for photo_id, marked, title, filename, own_text, *fields in found:
-        texts = texts_of(*fields)
-        short = [title, filename, *texts[:-1], own_text]
+    for row in shown:
+        names, texts = [row.title, row.filename], row.texts
+        short = [*names, *texts[:-1], row.own_text]
         # All at once takes a tenth of the time; the empty lines keep them apart.
-        if not marked and not sensitive.kinds(_APART.join(filter(None, short))):
+        if row.cleared or not (row.sensitive or sensitive.kinds(_APART.join(filter(None, short)))):
             continue
-        texts = redaction.redacted(texts, [title, filename])
+        texts = redaction.redacted(texts, names)
         encoded = msgspec.json.encode(texts).decode("utf-8", "replace")
-        Redaction.insert(photo=photo_id, texts=encoded).execute()
-        if document := document_of(photo_id, texts):
-            tokens = (photo_id, document.tokens())
+        Redaction.insert(photo=row.photo_id, texts=encoded).execute()
+        if document := row.document(texts):
+            tokens = (row.photo_id, document.tokens())
             db.execute_sql("INSERT INTO redacted_index(rowid, tokens) VALUES (?, ?)", tokens)
-        _hide(photo_id, document, 1)
+        _hide(row.document(), document, 1)
 
 
-def _forget_redactions(photo_ids: list[int]) -> None:
-    """Undo `_redact`. The photos must still have the texts that were indexed."""
+def _forget_redactions(photo_ids: list[int], shown: Mapping[int, Shown]) -> None:
+    """Undo `_redact` for these photos, of which what was indexed is `shown`."""
     if not photo_ids:
         return
     for row in Redaction.select().where(Redaction.photo.in_(photo_ids)):
-        _hide(row.photo_id, document_of(row.photo_id, msgspec.json.decode(row.texts)), -1)
+        if (there := shown.get(row.photo_id)) is not None:
+            _hide(there.document(), there.document(msgspec.json.decode(row.texts)), -1)
         db.execute_sql("DELETE FROM redacted_index WHERE rowid = ?", (row.photo_id,))
         row.delete_instance()
 
 
-def _hide(photo_id: int, redacted: Document | None, sign: int) -> None:
+def _hide(document: Document | None, redacted: Document | None, sign: int) -> None:
     """Count the terms that a photo has only in what was cut out, or count them no longer."""
-    document = document_of(photo_id)
     hidden = (document.distinct() if document else set()) - (redacted.distinct() if redacted else set())
     db.execute_sql(
         "UPDATE vocabulary SET hidden = hidden + ? WHERE term IN (SELECT value FROM json_each(?))",
@@ -292,25 +320,20 @@ def _hide(photo_id: int, redacted: Document | None, sign: int) -> None:
     )
 
 
-def _mark_holdings(photo_ids: list[int]) -> None:
+def _mark_holdings(shown: Iterable[Shown]) -> None:
     """Record what these photos hold, as bits, for the filters of a search. It follows from the index."""
-    found = rows(
-        "SELECT photo_id, entities, text FROM shown WHERE photo_id IN (SELECT value FROM json_each(?))",
-        msgspec.json.encode(photo_ids).decode(),
-    )
     bits = [
-        (photo_id, holdings([entity.get("type", "") for entity in _entities(entities)], text))
-        for photo_id, entities, text in found
+        (
+            row.photo_id,
+            holdings([entity.get("type", "") for entity in _ENTITIES.decode(row.entities)], row.text),
+        )
+        for row in shown
     ]
     # Most photos hold what they held; a statement that changes nothing writes nothing.
     sql = """INSERT INTO marks (photo_id, opened, holds)
         SELECT value ->> 0, 0, value ->> 1 FROM json_each(?) WHERE true
         ON CONFLICT (photo_id) DO UPDATE SET holds = excluded.holds WHERE holds <> excluded.holds"""
     db.execute_sql(sql, (msgspec.json.encode(bits).decode(),))
-
-
-def _entities(column: str) -> list[dict[str, str]]:
-    return _ENTITIES.decode(column)
 
 
 def _is_indexed(photo_id: int) -> bool:
@@ -354,7 +377,7 @@ def texts_of(
     app_name: str, summary: str, entities: str, text: str, own_title: str, note: str, tags: str
 ) -> list[str]:
     """The searchable texts of a photo: its app's names, heading, values and note, visible text."""
-    values = [entity.get("value", "") for entity in _entities(entities)]
+    values = [entity.get("value", "") for entity in _ENTITIES.decode(entities)]
     heading = "\n".join(filter(None, (own_title, *_TAGS.decode(tags), summary)))
     return [apps.with_other_name(app_name), heading, *values, *filter(None, (note,)), text]
 
@@ -362,16 +385,6 @@ def texts_of(
 def folded_tag(tag: str) -> str:
     """A tag as it is compared: without differences of case, accents and spaces."""
     return one_line(terms.fold_latin(encodable(tag))).casefold()
-
-
-def filter_term(name: str, value: str) -> str:
-    """The term of a filter, which occurs in no text. In hexadecimal, because FTS5 ignores case."""
-    return f"@{name}:{value.encode().hex()}"
-
-
-def date_terms(day: str) -> list[str]:
-    """The terms of an ISO timestamp's year, month and day, so that a time range needs few terms."""
-    return [f"@{day[:length]}" for length in (4, 7, 10)]
 
 
 def rows(sql: str, *values: object) -> list[tuple[Any, ...]]:

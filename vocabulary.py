@@ -41,6 +41,16 @@ SEEN = "documents - hidden"  # photos that a guarded query may find by a term
 _ALIKE = {character: group for group in ("0o", "1li") for character in group}
 
 
+def filter_term(name: str, value: str) -> str:
+    """The term of a filter, which occurs in no text. In hexadecimal, because FTS5 ignores case."""
+    return f"@{name}:{value.encode().hex()}"
+
+
+def date_terms(day: str) -> list[str]:
+    """The terms of an ISO timestamp's year, month and day, so that a time range needs few terms."""
+    return [f"@{day[:length]}" for length in (4, 7, 10)]
+
+
 def counts(of: Iterable[str], *, guarded: bool = False) -> dict[str, int]:
     """How many photos contain each of these terms, for a guarded query without what is redacted."""
     number = SEEN if guarded else "documents"

@@ -3,7 +3,7 @@
 A turn has an opening (`assistant/openings.py`), rounds of the model and its tools (`assistant/rounds.py`),
 and an end, which is here. The database is open only for moments, never during a call of a model or a tool.
 The person's message is stored before anything can fail, the rest when the turn is over
-(`assistant/conversations.py`).
+(`assistant/turns.py`).
 
 A call that would send something out may wait for the person (`assistant/confirmation.py`): the turn is then
 interrupted, and goes on when all such calls are answered, or when the same message is sent again.

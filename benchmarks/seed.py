@@ -26,9 +26,9 @@ from unittest import mock
 import msgspec
 
 import agenda
-import crypto
 import database
 import devices
+import disk
 import gate
 import lexicon
 import llm
@@ -139,7 +139,7 @@ def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) ->
     writer = material.Writer()
     with (
         mock.patch.object(llm, "model_for", return_value=MadeUpModel(writer)),
-        mock.patch.object(crypto, "sync_file"),
+        mock.patch.object(disk, "sync_file"),
         database.scope(),
     ):
         for pragma in ("synchronous = OFF", f"cache_size = -{CACHE}", f"wal_autocheckpoint = {LOG}"):

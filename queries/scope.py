@@ -19,11 +19,11 @@ import photos
 import records
 import tallies
 from clock import iso
-from lexicon import OPEN, filter_term, folded_tag, rows
+from lexicon import OPEN, folded_tag, rows
 from queries.operators import Operator, Period
 from queries.wording import Query, days_within, read
 from rules import apps, holdings
-from vocabulary import counts
+from vocabulary import counts, filter_term
 
 MOST_NAMED = 24  # apps or devices that one value may mean: they differ in upper and lower case only
 

@@ -16,9 +16,9 @@ import msgspec
 from rapidfuzz.distance import OSA
 
 import terms
-from lexicon import OPEN, date_terms, rows
+from lexicon import OPEN, rows
 from text import encodable
-from vocabulary import EVERYTHING, JOINED, MAX_MEANINGS, Words, counts, latest, sounding
+from vocabulary import EVERYTHING, JOINED, MAX_MEANINGS, Words, counts, date_terms, latest, sounding
 from writings import figures, han
 
 MAX_QUERY = 1_000  # characters of a query that are read

@@ -476,7 +476,7 @@ def test_a_claim_is_exclusive_over_threads(client, clock, worker):
     for thread in threads:
         thread.join()
 
-    assert sorted(claim.photo_id for claim in claimed if claim) == list(range(1, 9))
+    assert sorted(claim.photo.id for claim in claimed if claim) == list(range(1, 9))
 
 
 def test_a_claim_that_is_given_back_is_pending_and_unharmed(client, clock, worker):

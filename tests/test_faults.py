@@ -23,6 +23,7 @@ from analysis import pool, results
 from assistant import chat, openings, recollection
 from clock import utc_now
 from database import db
+from disk import DamagedFile
 from engines import configuration
 from engines.circuit import Circuit
 from models import Analysis, Memory, Message, Photo
@@ -426,7 +427,7 @@ def test_of_a_large_picture_nothing_damaged_is_sent_as_if_it_were_whole(client, 
     assert client.get("/api/photos/1/image").data == HUGE
     flip(path_of(settings, 1))
     with pytest.raises(
-        disk.DamagedFile
+        DamagedFile
     ):  # in the middle of its answer, so that the server cuts the connection off
         client.get("/api/photos/1/image")
     assert client.get("/api/photos").json["total"] == 1

@@ -392,7 +392,7 @@ def test_a_batch_does_one_thing_to_many_and_names_what_is_missing(client, settin
 
 @pytest.mark.parametrize(
     ("action", "verb", "failing"),
-    [("trash", "remove_all", 1), ("tag", "document_of", 5), ("delete", "remove_all", 1)],
+    [("trash", "remove_all", 1), ("tag", "_shown", 2), ("delete", "remove_all", 1)],
 )
 def test_a_batch_that_fails_in_the_middle_changes_nothing(
     client, settings, stored, monkeypatch, action, verb, failing

@@ -249,7 +249,7 @@ def test_a_start_that_is_killed_between_the_two_counts_is_no_finding(settings, m
 
     for _ in range(3):
         with monkeypatch.context() as patched, contextlib.suppress(KeyboardInterrupt):
-            patched.setattr(crypto, "durable_rename", killed)
+            patched.setattr(disk, "durable_rename", killed)
             create_app(settings)
             rollback.count_start()
         database.close_connections()

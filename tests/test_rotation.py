@@ -215,7 +215,7 @@ def test_a_copy_that_the_disk_has_changed_is_deleted(client, settings, monkeypat
             content[len(content) // 2] ^= 1
             path.write_bytes(content)
 
-    monkeypatch.setattr(crypto, "sync_file", damage)
+    monkeypatch.setattr(disk, "sync_file", damage)
     with pytest.raises(Unreadable, match="could not be copied completely"):
         rotate()
     assert database.store().ring == before
@@ -334,7 +334,7 @@ def test_a_key_ring_that_cannot_be_written_completely_leaves_one_state_or_the_ot
             raise OSError(28, "No space left on device")
         rename(source, target)
 
-    monkeypatch.setattr(crypto, "durable_rename", failing)
+    monkeypatch.setattr(disk, "durable_rename", failing)
     with contextlib.suppress(OSError):
         rotate()
     monkeypatch.undo()
@@ -709,7 +709,7 @@ def test_a_killed_switch_can_be_run_again(client, settings, monkeypatch, on, mom
             rename = disk.durable_rename
             cut = {"before the ring": "ring.1", "between its copies": "ring.2"}[moment]
             patch.setattr(
-                crypto,
+                disk,
                 "durable_rename",
                 lambda source, place: _interrupted() if place.name == cut else rename(source, place),
             )
@@ -822,7 +822,7 @@ def test_a_killed_change_of_the_master_key_leaves_one_complete_pair(client, sett
     rename = disk.durable_rename
     with monkeypatch.context() as patch:
         patch.setattr(
-            crypto,
+            disk,
             "durable_rename",
             lambda source, place: _interrupted() if place.name == moment else rename(source, place),
         )
