@@ -375,7 +375,7 @@ def test_a_photo_is_compared_with_others_that_are_found_by_an_index(client):
             Uncompared.create(photo=photo_id)
         assert stacks.place_next() is True
         assert stacks.place_next() is True
-        assert stacks.same_words(5, "any") == (None, False)
+        assert stacks.same_words(5, readings.page(5), "any") == (None, False)
 
     assert len(trace.reading()) > 10
     for sql in trace.reading():
