@@ -295,7 +295,7 @@ def test_a_failed_analysis_is_a_line_of_the_log_that_does_not_repeat_what_the_mo
     fake_llm.default = lambda request: "no findings, but zanzibar"
     assert Worker(remote, clock=clock).work()
 
-    lines = [record.getMessage() for record in caplog.records if record.name in ("photos", "analysis")]
+    lines = [record.getMessage() for record in caplog.records if record.name in ("photos", "analysis.pool")]
     assert [line.partition(",")[0] for line in lines if "analysed" in line] == [
         "photo 1 analysed: AnswerUnusable"
     ]
