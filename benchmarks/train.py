@@ -1,4 +1,5 @@
-"""`make train`: learns the weights of the category vote (`rules/vote.py`) from labelled screenshots.
+"""`make train`: learns the weights of the votes for the category and for the type of the record
+(`rules/vote.py`) from labelled screenshots.
 
 A multinomial logistic regression with an L2 penalty, in numpy, fitted by accelerated gradient descent. Cross-
 validation is by app: no app is on both sides. The strength of the penalty is chosen inside of each fold by
@@ -6,6 +7,9 @@ another cross-validation, so that the figures are of weights that knew nothing o
 Rare categories count more than their share, because a person who has few chats wants to find them too.
 
 The figures also tell what weights do that have learned from the tuning half only, on the judging half.
+
+Screenshots without a record of a whole screen are those of a category, one choice each: a bank's and a page's
+have little in common.
 """
 
 import argparse
@@ -19,6 +23,7 @@ from benchmarks import labelled
 from engines.findings import CATEGORIES
 from rules import kinds, vote
 from rules.layout import Layout
+from rules.recorder import SCREENS
 
 SEED = 20261123
 FOLDS, INNER_FOLDS = 10, 4
@@ -33,8 +38,9 @@ Array = numpy.ndarray[Any, Any]
 
 
 class Table(NamedTuple):
-    """A row for each screenshot: measures, vector, the right category, and all right categories."""
+    """A row for each screenshot: measures, vector, the right one of the choices, and all right ones."""
 
+    choices: list[str]
     names: list[str]
     measures: Array
     vectors: Array
@@ -51,13 +57,21 @@ class Scaling(NamedTuple):
 
 
 def main() -> None:
-    """Train, print the figures and write `rules/vote.json`."""
+    """Train, print the figures and write `rules/vote.json` and `rules/types.json`."""
     options = _arguments()
-    table = _table(options.corpus, options.cache)
+    cases, senses = labelled.cases(options.corpus, options.cache), labelled.Senses(options.cache)
+    categories = _categories(cases, senses)
+    sets = {"with_vector": True, "without": False}
+    _write(vote.WEIGHTS, categories, options.all, sets)
+    _write(vote.TYPES, _types(cases, categories, senses), options.all, {"with_vector": True})
+
+
+def _write(path: Path, table: Table, everything: bool, sets: dict[str, bool]) -> None:
+    """Learn sets of weights, each with the vector or without it, and write them."""
     judging = numpy.array([labelled.is_judging(app) for app in table.apps])
-    chosen = numpy.ones(len(judging), bool) if options.all else ~judging
-    found: dict[str, Any] = {"categories": list(CATEGORIES), "seed": SEED}
-    for name, senses in (("with_vector", True), ("without", False)):
+    chosen = numpy.ones(len(judging), bool) if everything else ~judging
+    found: dict[str, Any] = {"choices": table.choices, "seed": SEED}
+    for name, senses in sets.items():
         figures = {
             "pictures": int(chosen.sum()),
             "apps": len({app for app, one in zip(table.apps, chosen, strict=True) if one}),
@@ -77,13 +91,10 @@ def main() -> None:
             "vector": vote.columns(weights[count:] * VECTOR) if senses else [],
             "figures": {**figures, "penalty": penalty},
         }
-    vote.WEIGHTS.write_text(
-        json.dumps(found, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    path.write_text(json.dumps(found, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _table(places: list[Path], cache: Path) -> Table:
-    cases, senses = labelled.cases(places, cache), labelled.Senses(cache)
+def _categories(cases: list[labelled.Case], senses: labelled.Senses) -> Table:
     found = []
     for case in cases:
         layout = Layout(case.page)
@@ -91,12 +102,31 @@ def _table(places: list[Path], cache: Path) -> Table:
     names = sorted({name for one in found for name in one})
     right = [[CATEGORIES.index(category) for category in case.categories] for case in cases]
     return Table(
+        list(CATEGORIES),
         names,
         numpy.array([[one.get(name, 0.0) for name in names] for one in found], numpy.float32),
         numpy.array([vote.unit(senses.of(case.page)) for case in cases], numpy.float32),
         numpy.array([each[0] for each in right]),
         right,
         [case.app for case in cases],
+    )
+
+
+def _types(cases: list[labelled.Case], categories: Table, senses: labelled.Senses) -> Table:
+    """The same with the type of each record, the category where it is none of a whole screen."""
+    choices = [*SCREENS, *CATEGORIES]
+    kind_of = [case.record.get("type") for case in cases]
+    right = [
+        choices.index(kind if kind in SCREENS else case.categories[0])
+        for kind, case in zip(kind_of, cases, strict=True)
+    ]
+    none = list(range(len(SCREENS), len(choices)))
+    heads = [vote.unit(senses(vote.head(Layout(case.page)))) for case in cases]
+    return categories._replace(
+        choices=choices,
+        vectors=numpy.hstack((categories.vectors, numpy.array(heads, numpy.float32))),
+        right=numpy.array(right),
+        also=[none if one in none else [one] for one in right],
     )
 
 
@@ -119,7 +149,7 @@ def _folds(table: Table, rows: Array, count: int) -> Array:
 
 
 def _predicted(table: Table, learned: Array, judged: Array, senses: bool) -> Array:
-    """The categories of all screenshots, by weights from the `learned` ones."""
+    """The choices for all screenshots, by weights from the `learned` ones."""
     weights, start, scaling = _fitted(
         table, learned, _penalty(table, numpy.flatnonzero(learned), senses), senses
     )
@@ -145,16 +175,16 @@ def _penalty(table: Table, rows: Array, senses: bool) -> float:
 
 
 def _fitted(table: Table, learned: Array, penalty: float, senses: bool) -> tuple[Array, Array, Scaling]:
-    """The weights, the start of each category, and the scaling of the measures."""
+    """The weights, the start of each choice, and the scaling of the measures."""
     of_rules = numpy.array([name.startswith(("kind ", "category ", "rules ")) for name in table.names])
     known = table.measures[learned]
     spread = numpy.maximum(known.std(axis=0), LEAST_SPREAD)
     places = PLACES / (spread * numpy.sqrt((~of_rules).sum()))
     scaling = Scaling(known.mean(axis=0), numpy.where(of_rules, RULES, places))
     inputs, right = _scaled(table, scaling, senses)[learned], table.right[learned]
-    counts = numpy.bincount(right, minlength=len(CATEGORIES))
+    counts = numpy.bincount(right, minlength=len(table.choices))
     worth = (1 / numpy.maximum(counts, 1))[right] ** EVENNESS
-    return (*_regression(inputs, numpy.eye(len(CATEGORIES))[right], worth / worth.sum(), penalty), scaling)
+    return (*_regression(inputs, numpy.eye(len(table.choices))[right], worth / worth.sum(), penalty), scaling)
 
 
 def _regression(inputs: Array, right: Array, worth: Array, penalty: float) -> tuple[Array, Array]:
@@ -182,25 +212,23 @@ def _scaled(table: Table, scaling: Scaling, senses: bool) -> Array:
 
 
 def _score(table: Table, predicted: Array, judged: Array) -> dict[str, Any]:
-    """The share of right categories, the mean of each category's, and these."""
+    """The share that is right, the mean of each choice's, and these."""
     right = numpy.array([one in also for one, also in zip(predicted, table.also, strict=True)])
     of = {
-        category: right[judged & (table.right == number)]
-        for number, category in enumerate(CATEGORIES)
+        choice: right[judged & (table.right == number)]
+        for number, choice in enumerate(table.choices)
         if (judged & (table.right == number)).any()
     }
     return {
         "pictures": int(judged.sum()),
-        "category": round(float(right[judged].mean()), 3),
+        "right": round(float(right[judged].mean()), 3),
         "macro recall": round(float(numpy.mean([each.mean() for each in of.values()])), 3),
-        **{category: f"{each.sum()} of {len(each)}" for category, each in of.items()},
+        **{choice: f"{each.sum()} of {len(each)}" for choice, each in of.items()},
     }
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.train", description="Train the category vote."
-    )
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.train", description="Train the votes.")
     parser.add_argument("--corpus", type=Path, nargs="+", default=labelled.folders(), help="folders")
     parser.add_argument(
         "--cache", type=Path, default=labelled.CACHE, help="for what was read (default: %(default)s)"

@@ -52,7 +52,7 @@ def judge(
     verdict = vote.recognise(layout, sense)
     app = names.app_name(layout, verdict.kind, name, language)
     encoded = [line.text for line in page.encoded]
-    view = View(page, layout, verdict.kind, app, taken)
+    view = View(page, layout, verdict.kind, app, taken, types=verdict.types)
     records = recorder.records(view)
     entities = entities_of_codes(encoded, page.codes) + valued.entities(view, records)
     title = captions.title(view, records, language)

@@ -13,6 +13,7 @@ The phrases of each kind and what a kind means are in `rules/words/kinds.toml`.
 import itertools
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from engines.lines import Line
@@ -38,13 +39,14 @@ DATED = frozenset({"", *(kind for kind, entry in _TABLE.items() if entry.get("da
 
 class Verdict(NamedTuple):
     """The kind of a screen, "" when nothing has enough evidence; how much it has, its category, and how
-    likely that is.
+    likely that is; how likely each type of record is, empty where there was no vote.
     """
 
     kind: str
     evidence: float
     category: str
     chance: float = 0.0
+    types: Mapping[str, float] = MappingProxyType({})
 
 
 def evidence(layout: Layout) -> dict[str, float]:

@@ -1,25 +1,19 @@
-"""Records of money: receipts, bills, transfers, subscriptions, balances, and the price of a product."""
+"""Records of money: receipts, bills, transfers, subscriptions, and the price of a product."""
 
-import itertools
 import re
-from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
 from rules.accounts import ibans
-from rules.headings import heading, is_title
-from rules.layout import LARGE, Row, is_chinese, letters, plain, weight
-from rules.lists import ENTRY, entry_rows, name_of
+from rules.layout import Row, is_chinese, letters, plain, weight
 from rules.moments import Moment
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.prices import Price
 from rules.subjects import about, any_of, evidence, is_heading, mentioned, subject, words_of
 from rules.view import Draft, View
 
-MAX_AMOUNT = 20  # characters of an amount and little else
-REACH = 4  # heights below the last entry of a list in which its amount may be
 _BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below")
-_STRICT: tuple[Where, ...] = ("colon", "rest", "right", "below", "above")
+STRICT: tuple[Where, ...] = ("colon", "rest", "right", "below", "above")
 _QUANTITY = re.compile(
     r"^(\d{1,3}) ?[x×] ?|[ (]{0,3}[x×] ?(\d{1,3})\)?$|^(\d{1,2}) (?=[A-Z])| (\d{1,3}) ?[x×]$"
 )
@@ -39,17 +33,17 @@ def receipt(view: View) -> Record | None:
     """What was bought and paid, with its total."""
     pairs, items = view.pairs, _items(view)
     shown = evidence(view, "receipt") + pairs.has("total") + (len(items) > 1) + (mentioned(view) is not None)
-    if shown < 2 or _is_due(view) or evidence(view, "transfer") > 2 + pairs.has("seller") + len(items):
+    if shown < 2 or is_due(view) or evidence(view, "transfer") > 2 + pairs.has("seller") + len(items):
         return None
-    total = pairs.find("total", _amount(view), _BESIDE) or pairs.find("amount", _amount(view), _BESIDE)
+    total = pairs.find("total", amount_in(view), _BESIDE) or pairs.find("amount", amount_in(view), _BESIDE)
     total = total or _said(view, "total")
     is_paid = pairs.has("seller", "payment_method", "order") or mentioned(view) is not None
     if total is None and (is_paid or items):
-        total = _largest(view) or (_only(view) if is_paid else None)
+        total = largest(view) or (_only(view) if is_paid else None)
     if total is None or not (is_paid or pairs.has("total") or items):
         return None
     draft = Draft(view)
-    _put_price(draft, "total", total)
+    put_price(draft, "total", total)
     named = pairs.text("seller") if pairs.has("seller") else None
     seller = named if named is not None and weight(named.text) >= 2 else about(view)
     if seller is None:
@@ -67,19 +61,19 @@ def receipt(view: View) -> Record | None:
 def invoice(view: View) -> Record | None:
     """A bill that is to be paid."""
     pairs = view.pairs
-    if not _is_due(view):
+    if not is_due(view):
         return None
     due = (
-        pairs.find("due", _amount(view), _STRICT)
+        pairs.find("due", amount_in(view), STRICT)
         or _said(view, "due")
-        or pairs.find(("total", "amount"), _amount(view), _BESIDE)
-        or _largest(view)
+        or pairs.find(("total", "amount"), amount_in(view), _BESIDE)
+        or largest(view)
         or _only(view)
     )
     if due is None or due[0].value.startswith("-"):
         return None
     draft = Draft(view)
-    _put_price(draft, "totalPaymentDue", due)
+    put_price(draft, "totalPaymentDue", due)
     named = pairs.find("provider", _company, ("colon", "right", "below"))
     provider = named[1] if named else about(view)
     if provider is None:
@@ -93,7 +87,7 @@ def invoice(view: View) -> Record | None:
     return draft.record("Invoice", 0.8)
 
 
-def _is_due(view: View) -> bool:
+def is_due(view: View) -> bool:
     """Whether something is to be paid by a day, or is due. Several such days are those of a list: of loans,
     of tasks.
     """
@@ -102,7 +96,7 @@ def _is_due(view: View) -> bool:
     if len(days) > 1:
         return False
     has_day = bool(days)
-    has_due = (pairs.find("due", _amount(view), _STRICT) or _said(view, "due")) is not None
+    has_due = (pairs.find("due", amount_in(view), STRICT) or _said(view, "due")) is not None
     if pairs.find("payment_method", _method, NAMED) is not None and not has_day:
         return False
     return evidence(view, "invoice") >= 1 and (has_day or has_due)
@@ -111,7 +105,7 @@ def _is_due(view: View) -> bool:
 def transfer(view: View) -> Record | None:
     """Money that went from one to another."""
     pairs = view.pairs
-    if evidence(view, "transfer") < 1 or _is_due(view) or len(view.money.prices(view.layout.content)) > 6:
+    if evidence(view, "transfer") < 1 or is_due(view) or len(view.money.prices(view.layout.content)) > 6:
         return None
     if evidence(view, "flight") > 3 or evidence(view, "subscription") > evidence(view, "transfer"):
         return None
@@ -125,12 +119,12 @@ def transfer(view: View) -> Record | None:
                 draft.add("amount", price.normal(), [line], sent[0])
                 draft.add("beneficiary" if sent["to"] else "sender", name.strip(), [line], name)
     amount = (
-        pairs.find("amount", _amount(view), _STRICT)
-        or pairs.find("total", _amount(view), _BESIDE)
-        or _largest(view)
+        pairs.find("amount", amount_in(view), STRICT)
+        or pairs.find("total", amount_in(view), _BESIDE)
+        or largest(view)
     )
     if amount is not None:
-        _put_price(draft, "amount", amount)
+        put_price(draft, "amount", amount)
     elif not is_said:
         return None
     for name in ("beneficiary", "sender"):
@@ -153,15 +147,15 @@ def subscription(view: View) -> Record | None:
     shown = evidence(view, "subscription") + pairs.has("renewal") + pairs.has("billing_period")
     renews = pairs.find("renewal", view.moments.day, FORMED)
     period = _period(view)
-    if shown < 2 or (renews is None and period is None) or _is_due(view) or evidence(view, "product") > 1:
+    if shown < 2 or (renews is None and period is None) or is_due(view) or evidence(view, "product") > 1:
         return None
     prices = view.money.prices(view.layout.content)
     if len({price.value for price in prices}) > 2:
         return None  # plans to choose from
     draft = Draft(view)
-    price = pairs.find("price", _amount(view), _BESIDE) or _largest(view) or _only(view)
+    price = pairs.find("price", amount_in(view), _BESIDE) or largest(view) or _only(view)
     if price is not None:
-        _put_price(draft, "price", price)
+        put_price(draft, "price", price)
     if renews is not None:
         draft.add("renewalDate", f"{renews[0].day}", renews[1].lines, renews[1].text)
     if period is not None:
@@ -201,109 +195,6 @@ def _is_period(text: str) -> str | None:
     return None
 
 
-def balance(view: View) -> Record | None:
-    """How much there is: an account, a portfolio, a budget."""
-    pairs = view.pairs
-    is_account = view.kind == "accounts" and not evidence(view, "receipt") + evidence(view, "flight")
-    if (
-        (evidence(view, "balance") < 1 and not is_account)
-        or _is_due(view)
-        or pairs.has("beneficiary", "order", "departure", "tracking")
-    ):
-        return None
-    found = pairs.find("balance", _amount(view), _STRICT)
-    if found is None and is_account:
-        found = pairs.find("total", _amount(view), _STRICT) or _largest(view)
-    entries = [
-        _Held(name, _written(price, row), row.lines)
-        for name, price, row in _priced(view)
-        if not _is_sum(view, row) and (found is None or price.value != found[0].value)
-    ]
-    if found is None and len(entries) < 3:
-        entries = (_held(view) or _tiles(view)) if is_account else []
-        if len(entries) < 2:
-            return None
-    draft = Draft(view)
-    account = _above(view, found[0]) if found is not None and is_account else None
-    if account is None:
-        account = subject(view, lambda text: not any(text in one.name or one.name in text for one in entries))
-    if account is not None and account.lines[0].top < view.layout.top + 0.25 * view.layout.height:
-        draft.add("name", plain(account.text), account.lines, account.text)
-    elif found is not None and found[1].label:
-        draft.add("name", found[1].label, found[1].lines, found[1].label)
-    elif (named := heading(view.layout, view.kind, view.app)) is not None:
-        draft.add("name", named.text, named.lines)
-    if found is not None:
-        _put_price(draft, "amount", found)
-    listed = [{"name": one.name, "amount": one.amount} for one in entries]
-    draft.add("entries", listed, [line for one in entries for line in one.lines])
-    return draft.record("Balance", 0.7)
-
-
-def _above(view: View, price: Price) -> Value | None:
-    """What is right above an amount where that is set large, at its left edge."""
-    layout = view.layout
-    for amount in [line for line in layout.lines if line.height >= LARGE * layout.median]:
-        shown = view.money.amount(amount.text)
-        for line in layout.lines if shown is not None and shown.value == price.value else ():
-            if (
-                0 <= amount.top - line.bottom < 2 * line.height
-                and abs(line.left - amount.left) < line.height
-                and is_title(plain(line.text))
-            ):
-                return Value(line.text, (line,), "above", "")
-    return None
-
-
-class _Held(NamedTuple):
-    """What an entry of an account is called, its amount as it is written, and their lines."""
-
-    name: str
-    amount: str
-    lines: tuple[Line, ...]
-
-
-def _held(view: View) -> list[_Held]:
-    """The entries of a list that have an amount below or beside them; none where most have none."""
-    rows = entry_rows(view.layout)
-    found = []
-    for row, after in itertools.zip_longest(rows, rows[1:]):
-        end = after.first.top if after is not None else row.first.bottom + REACH * row.first.height
-        lines = [
-            line for line in view.layout.lines if row.first.top <= line.top < end and line is not row.first
-        ]
-        for line in sorted(lines, key=lambda line: view.money.amount(line.text) is None):
-            prices = view.money.prices(line.text)
-            if view.money.amount(line.text) or len(prices) == 1:
-                text = (
-                    line.text if len(line.text) <= MAX_AMOUNT else line.text[prices[0].start : prices[0].end]
-                )
-                found.append(_Held(name_of(row)[:ENTRY], text.strip(), (row.first, line)))
-                break
-    return found if len(found) >= 2 and 3 * len(found) >= 2 * len(rows) else []
-
-
-def _tiles(view: View) -> list[_Held]:
-    """Amounts beside each other, each above or below what it is."""
-    found = []
-    for above, below in itertools.pairwise(view.layout.rows):
-        for names, amounts in ((above.lines, below.lines), (below.lines, above.lines)):
-            pairs = [
-                (name, amount)
-                for amount in amounts
-                if view.money.amount(amount.text)
-                for name in names
-                if abs(name.left + name.right - amount.left - amount.right) < 0.08 * view.layout.width
-                or abs(name.left - amount.left) < name.height
-            ]
-            if len(pairs) >= 2 and not any(view.money.amount(name.text) for name, _ in pairs):
-                found += [
-                    _Held(plain(name.text)[:ENTRY], amount.text.strip(), (name, amount))
-                    for name, amount in pairs
-                ]
-    return list({one.lines[1].left * 10_000 + one.lines[1].top: one for one in found}.values())
-
-
 def _written(price: Price, row: Row) -> str:
     return row.last.text.strip()
 
@@ -318,12 +209,12 @@ def product(view: View) -> Record | None:
         or view.pairs.has("total", "order")
     ):
         return None
-    price, named = _largest(view), subject(view)
+    price, named = largest(view), subject(view)
     if price is None or named is None:
         return None
     draft = Draft(view)
     draft.add("name", plain(named.text), named.lines, named.text)
-    _put_price(draft, "price", price)
+    put_price(draft, "price", price)
     seller = view.pairs.text("seller")
     if seller is not None and plain(seller.text) != plain(named.text):
         draft.add("seller", seller.text, seller.lines)
@@ -333,7 +224,7 @@ def product(view: View) -> Record | None:
 # ----------------------------------------------------------------------------------------------------- parts
 
 
-def _amount(view: View):  # type: ignore[no-untyped-def]
+def amount_in(view: View):  # type: ignore[no-untyped-def]
     return view.money.amount
 
 
@@ -351,7 +242,7 @@ def _said(view: View, name: str) -> tuple[Price, Value] | None:
     return price, value._replace(text=value.text[price.start : price.end].strip())
 
 
-def _put_price(draft: Draft, name: str, found: tuple[Price, Value]) -> None:
+def put_price(draft: Draft, name: str, found: tuple[Price, Value]) -> None:
     draft.add(name, found[0].normal(), found[1].lines, found[1].text)
 
 
@@ -385,7 +276,7 @@ def _day_said(view: View) -> tuple[Moment, Value] | None:
     return moment, Value(own[0].text, tuple(own), "rest", "")
 
 
-def _largest(view: View) -> tuple[Price, Value] | None:
+def largest(view: View) -> tuple[Price, Value] | None:
     """The amount that is set largest, if it is alone on its line."""
     found = [
         (price, line) for line in view.layout.lines if (price := view.money.amount(line.text)) is not None
@@ -410,8 +301,8 @@ def _only(view: View) -> tuple[Price, Value] | None:
 def _items(view: View) -> list[tuple[dict[str, str], Row]]:
     """What was bought: the rows with a name and a price above the first sum, or those below one."""
     listed: list[list[tuple[dict[str, str], Row]]] = [[]]
-    for name, price, row in _priced(view):
-        if _is_sum(view, row):
+    for name, price, row in priced(view):
+        if is_sum(view, row):
             listed.append([])
             continue
         if price.value.startswith("-"):
@@ -425,7 +316,7 @@ def _items(view: View) -> list[tuple[dict[str, str], Row]]:
     return listed[0] or next((items for items in listed if len(items) > 1), [])
 
 
-def _priced(view: View) -> list[tuple[str, Price, Row]]:
+def priced(view: View) -> list[tuple[str, Price, Row]]:
     """The rows of a list that have a name at the left and an amount at the right."""
     found = []
     for row in view.layout.rows:
@@ -441,7 +332,7 @@ def _priced(view: View) -> list[tuple[str, Price, Row]]:
     return found
 
 
-def _is_sum(view: View, row: Row) -> bool:
+def is_sum(view: View, row: Row) -> bool:
     """Whether a row begins with a label, with a rate of a tax or a sign behind it, or a heading."""
     return is_heading(plain(row.first.text)) or any(
         label.line is row.first and label.start == 0 and weight(row.first.text[label.end :]) <= 2

@@ -5,7 +5,7 @@ one that any list of lines may look like. A screen is about one payment, and abo
 """
 
 from engines.records import MAX_RECORDS, TYPES, Record
-from rules import bookings, cards, lists, money, parcels, travel, writings
+from rules import balances, bookings, cards, lists, money, parcels, travel, writings
 from rules.view import Maker, View
 
 MAKERS: tuple[Maker, ...] = (
@@ -32,13 +32,38 @@ MAKERS: tuple[Maker, ...] = (
     money.invoice,
     money.transfer,
     money.receipt,
-    money.balance,
+    balances.balance,
     money.product,
     lists.tasks,
     lists.calendar,
     writings.article,
 )
 
+# The types of whole screens, of which the vote (`rules/vote.py`) chooses one, and as which kinds of screen
+# their makers look at one: the first, where it is of none of them.
+SCREENS: dict[str, tuple[str, ...]] = {
+    "Conversation": ("conversation",),
+    "MessageList": ("conversations", "notices", "lock_screen", "mail"),
+    "SocialMediaPosting": ("post",),
+    "SettingsPage": ("settings",),
+    "Balance": ("accounts",),
+    "Article": ("article",),
+    "TaskList": ("tasks",),
+    "CalendarView": ("calendar",),
+}
+_OF_SCREENS: dict[Maker, str] = {
+    writings.conversation: "Conversation",
+    lists.messages: "MessageList",
+    lists.notices: "MessageList",
+    writings.post: "SocialMediaPosting",
+    lists.settings: "SettingsPage",
+    balances.balance: "Balance",
+    writings.article: "Article",
+    lists.tasks: "TaskList",
+    lists.calendar: "CalendarView",
+}
+# Chances from which on a type is chosen, and from which on its maker is asked whether the words say so.
+LIKELY, EXPECTED = 0.3, 0.1
 
 # A list of so few may be the paragraphs of one mail or message: what it says is first then.
 _LISTS = ("MailList", "MessageList")
@@ -63,8 +88,15 @@ _ONE_OF = (
 def records(view: View) -> list[Record]:
     """The records of a screen, at most `MAX_RECORDS`, the one that it is about first."""
     found: list[Record] = []
+    chosen = max(SCREENS, key=lambda name: view.types.get(name, 0.0))
+    if view.types.get(chosen, 0.0) < LIKELY:
+        chosen = ""
     for maker in MAKERS:
-        record = maker(view)
+        kind = _OF_SCREENS.get(maker, "")
+        if view.types and kind and kind != chosen and (chosen or view.types[kind] < EXPECTED):
+            continue
+        own = view.kind in SCREENS.get(kind, (view.kind,)) or kind != chosen
+        record = maker(view if own else view.of_kind(SCREENS[chosen][0]))
         if record is not None and not any(
             record.type in group and other.type in group for group in _ONE_OF for other in found
         ):

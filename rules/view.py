@@ -4,9 +4,10 @@ A maker is a function that looks at a `View` and returns a record of its type, o
 from lines of the page and notes which; nothing is invented.
 """
 
+import copy
 import itertools
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
@@ -31,7 +32,7 @@ LEAST_BESIDE = 5  # lines on each of its sides
 class View:
     """A page with its layout, the kind of screen (`rules/kinds.py`), the app, and when the screenshot was
     taken, in local time without a zone, None where that is not known. `shift` is how far the page is moved to
-    the left of the picture.
+    the left of the picture. `types` is how likely each type of record is, empty where nothing has voted.
     """
 
     page: Page
@@ -40,6 +41,13 @@ class View:
     app: str
     taken: datetime | None
     shift: int = 0
+    types: Mapping[str, float] = field(default_factory=dict)
+
+    def of_kind(self, kind: str) -> "View":
+        """The same screen, looked at as one of another kind."""
+        other = copy.copy(self)  # with what is cached
+        object.__setattr__(other, "kind", kind)
+        return other
 
     @cached_property
     def pane(self) -> "View":

@@ -1,12 +1,15 @@
-"""The category of a screen, by a vote that was learned from labelled screenshots (`make train`).
+"""The category of a screen and the type of its record, by votes that were learned from labelled screenshots
+(`make train`).
 
 Three things vote: the measures of the layout (bubbles on both sides, amounts or times at the right, running
 text, tabs), what the rules found for each kind of screen (`rules/kinds.py`), and the vector of the text where
-this machine can make one. A linear model adds them up, so each vote can be read in `vote.json`. That file has
-two sets of weights, with and without the vector, the seed, and how well both did on apps that they did not
-learn from.
+this machine can make one; for the type, that of the head alone, too. A linear model adds them up, so each
+vote can be read in `vote.json` and `types.json`. The files have the seed and how well the weights did on apps
+that they did not learn from; `vote.json` has two sets of them, with and without the vector. Without one, no
+type is voted for: the measures alone are not surer than the makers of the records.
 
-The category decides between kinds; the kind is the one of that category with the most evidence.
+The category decides between kinds; the kind is the one of that category with the most evidence. The type
+decides which reader of a whole screen (`rules/recorder.py`) makes its record.
 """
 
 import array
@@ -27,7 +30,9 @@ from rules.kinds import Verdict
 from rules.layout import Layout, is_chinese, is_clock, letters, weight
 
 WEIGHTS = Path(__file__).with_name("vote.json")
+TYPES = Path(__file__).with_name("types.json")
 SCALE = 4.0  # evidence of a kind that counts as one
+HEADS, MOST_OF_HEADING = 2, 80  # lines of a screen's head; characters of its largest text
 KNOWN = 1.0  # evidence from which on a kind is named, where the vote decided for its category
 
 _SPOKEN = ("conversation", "conversations")
@@ -59,12 +64,14 @@ class Weights(msgspec.Struct):
 
 
 class Model(msgspec.Struct):
-    """What `vote.json` holds: the categories in the order of all weights, both sets, and the seed."""
+    """What `vote.json` and `types.json` hold: what is voted for in the order of all weights, the sets, and
+    the seed. Of types, there are those of whole screens, and the categories of screens without such a record.
+    """
 
-    categories: list[str]
+    choices: list[str]
     seed: int
     with_vector: Weights
-    without: Weights
+    without: Weights = msgspec.field(default_factory=lambda: Weights([], {}, [], {}))
 
 
 def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Verdict:
@@ -75,7 +82,8 @@ def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Ve
     if not layout.all_lines:
         return kinds.by_rules(evidence)
     vector = sense(layout.content) if sense else b""
-    chances = shares(layout, evidence, vector)
+    measured = measures(layout, evidence)
+    chances = shares(WEIGHTS, measured, unit(vector))
     if not vector and not _is_spoken(layout, evidence):
         chances["chat"] = 0.0
     category = max(chances, key=lambda name: chances[name])
@@ -86,7 +94,15 @@ def recognise(layout: Layout, sense: Callable[[str], bytes] | None = None) -> Ve
         kind = kinds.USUAL.get(category, "")
     if category == "chat" and kind in ("", *_SPOKEN):
         kind = _SPOKEN[_is_list(layout)]
-    return Verdict(kind, amount, category, round(chances[category], 3))
+    types = shares(TYPES, measured, [*unit(vector), *unit(sense(head(layout)))]) if vector and sense else {}
+    return Verdict(kind, amount, category, round(chances[category], 3), types)
+
+
+def head(layout: Layout) -> str:
+    """The texts at the top, which name a screen, and the largest one."""
+    lines = layout.headers[:HEADS] or [row.first for row in layout.rows[:HEADS]]
+    large = [layout.heading.text[:MOST_OF_HEADING]] if layout.heading else []
+    return "\n".join([*(line.text for line in lines), *large])
 
 
 def _is_spoken(layout: Layout, evidence: Mapping[str, float]) -> bool:
@@ -126,25 +142,24 @@ def _is_stamped(layout: Layout) -> bool:
     return len(stamps) >= 3 and (spread > SPREAD * layout.width or beside or centred == len(stamps))
 
 
-def shares(layout: Layout, evidence: Mapping[str, float], vector: bytes) -> dict[str, float]:
-    """How likely each category is; all together are 1."""
-    model = _model()
+def shares(path: Path, measured: Mapping[str, float], vector: Sequence[float]) -> dict[str, float]:
+    """How likely each choice is, by the weights in a file; all together are 1. `vector` is empty where this
+    machine makes none.
+    """
+    model = _model(path)
     weights = model.with_vector if vector else model.without
     found = list(weights.start)
-    for name, value in measures(layout, evidence).items():
-        if value and (column := weights.measures.get(name)):
-            for place, each in enumerate(column):
-                found[place] += value * each
-    for value, column in zip(unit(vector), weights.vector, strict=False):
+    columns = ((value, weights.measures.get(name, ())) for name, value in measured.items() if value)
+    for value, column in itertools.chain(columns, zip(vector, weights.vector, strict=False)):
         for place, each in enumerate(column):
             found[place] += value * each
     most = max(found)
     powers = [math.exp(one - most) for one in found]
-    return {name: power / sum(powers) for name, power in zip(model.categories, powers, strict=True)}
+    return {name: power / sum(powers) for name, power in zip(model.choices, powers, strict=True)}
 
 
 def unit(vector: bytes) -> list[float]:
-    """A vector of signed bytes with the length 1."""
+    """A vector of signed bytes with the length 1, empty where there is none."""
     values = array.array("b", vector)
     length = math.sqrt(sum(value * value for value in values)) or 1.0
     return [value / length for value in values]
@@ -240,8 +255,8 @@ def _part(amount: float, most: float) -> float:
 
 
 @functools.cache
-def _model() -> Model:
-    return msgspec.json.decode(WEIGHTS.read_bytes(), type=Model)
+def _model(path: Path) -> Model:
+    return msgspec.json.decode(path.read_bytes(), type=Model)
 
 
 def columns(weights: Sequence[Sequence[float]]) -> list[list[float]]:

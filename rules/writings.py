@@ -28,7 +28,7 @@ from rules.layout import (
 )
 from rules.names import is_generic
 from rules.pairs import FORMED, Value
-from rules.signed import TITLED, first_signed, is_ago, is_dated, names_author, signature
+from rules.signed import LONGEST_NAME, TITLED, first_signed, is_ago, is_dated, names_author, signature
 from rules.subjects import subject
 from rules.view import Draft, View
 
@@ -166,6 +166,8 @@ def post(view: View) -> Record | None:
         return None  # a list of people or of accounts
     if signed and not said.text.startswith(signed.author):
         draft.add("author", signed.author, signed.lines[:1])
+    if signed is None and (by := _named_above(layout, said)) is not None:
+        draft.add("author", plain(by.text), [by])
     if signed and signed.headline is not None:
         draft.add("headline", first_sentence(plain(signed.headline.text), QUOTED), signed.headline.lines)
     large = layout.heading
@@ -483,6 +485,20 @@ def _longest(layout: Layout) -> Block | None:
         ),
         None,
     )
+
+
+def _named_above(layout: Layout, said: Block) -> Line | None:
+    """The short text close above a post, at its left edge."""
+    near = [
+        line
+        for line in layout.lines
+        if 0 <= said.top - line.bottom < 2 * line.height and abs(line.left - said.left) < line.height
+    ]
+    if not near or near[-1] is layout.header:
+        return None
+    name = plain(near[-1].text)
+    is_name = is_title(name, 2) and weight(name) <= LONGEST_NAME and not names_nothing(name)
+    return near[-1] if is_name else None
 
 
 def _above(layout: Layout, line: Line) -> str:

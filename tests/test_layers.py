@@ -104,6 +104,7 @@ INSIDE = {
         "signed",
         "lists travel writings",
         "bookings cards contents money parcels",
+        "balances",
         "captions digest lessons planned recorder valued",
         "timetables",
         "occasions",

@@ -14,8 +14,11 @@ from PIL import Image, ImageDraw
 from benchmarks import drawn
 from engines.lines import Line, Page
 from engines.records import TYPES
+from rules import recorder
 from rules.judge import judge
+from rules.layout import Layout
 from rules.occasions import occasions
+from rules.view import View
 from tests.support import fonts
 
 TAKEN = datetime(2026, 11, 22, 12, 0)  # a Sunday
@@ -233,3 +236,41 @@ def test_the_day_of_a_purchase_goes_on_in_the_line_below():
     (record,) = found.records
     assert record.type == "Receipt"
     assert record.text("date") == "2026-11-12T19:55"
+
+
+ROWS = ("# Xylo", "- Loop :: Never", "- Quality :: High", "- Captions :: Off")
+WALLET = (
+    "# Xylo",
+    ". Total of all coins",
+    "! 65,429.10 XYL",
+    "- Umbra :: Open",
+    "- Depot :: Open",
+    "- Harbour :: Open",
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "types", "expected"),
+    [
+        (ROWS, {"SettingsPage": recorder.LIKELY, "TaskList": 0.2}, ["SettingsPage"]),
+        (ROWS, {"SettingsPage": recorder.LIKELY - 0.01, "TaskList": 0.2}, []),
+        (ROWS, {}, []),
+        (WALLET, {"Balance": 0.6}, ["Balance"]),
+        (WALLET, {"Conversation": 0.05, "Balance": 0.05}, []),
+    ],
+)
+def test_the_vote_chooses_which_record_of_a_whole_screen_is_made(rows, types, expected):
+    whole = page(rows)
+    seen = View(
+        whole, Layout(whole), "", "", TAKEN, types=types and dict.fromkeys(recorder.SCREENS, 0.0) | types
+    )
+
+    assert [record.type for record in recorder.records(seen)] == expected
+
+
+def test_an_amount_in_a_unit_that_is_no_currency_is_the_only_entry_of_what_is_above_it():
+    whole = page(WALLET)
+    (record,) = recorder.records(View(whole, Layout(whole), "", "", TAKEN, types={"Balance": 0.6}))
+
+    assert record.text("name") == "Total of all coins"
+    assert record.entries("entries") == [{"name": "Total of all coins", "amount": "65,429.10 XYL"}]

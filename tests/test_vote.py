@@ -8,8 +8,10 @@ from engines.lines import Line, Page
 from engines.vectors import USE_DIMENSIONS
 from rules import kinds, vote
 from rules.layout import Layout
+from rules.recorder import SCREENS
 
 MODEL = msgspec.json.decode(vote.WEIGHTS.read_bytes(), type=vote.Model)
+TYPES = msgspec.json.decode(vote.TYPES.read_bytes(), type=vote.Model)
 FEW = ("Umbra", "Xylo and the others went away")
 
 
@@ -22,19 +24,21 @@ def layout(*texts):
 
 def towards(category):
     """A vector that speaks for this category."""
-    column = [row[MODEL.categories.index(category)] for row in MODEL.with_vector.vector]
+    column = [row[MODEL.choices.index(category)] for row in MODEL.with_vector.vector]
     largest = max(map(abs, column))
     return bytes(round(127 * one / largest) % 256 for one in column)
 
 
 def test_the_weights_are_a_small_file_with_their_figures():
-    assert vote.WEIGHTS.stat().st_size < 500_000
-    assert set(MODEL.categories) == set(CATEGORIES)
+    assert vote.WEIGHTS.stat().st_size + vote.TYPES.stat().st_size < 500_000
+    assert set(MODEL.choices) == set(CATEGORIES)
+    assert set(TYPES.choices) == {*SCREENS, *CATEGORIES}
     for weights in (MODEL.with_vector, MODEL.without):
         assert weights.figures["apps"] > 100
-        assert weights.figures["cross-validated by app"]["category"] > 0.7
+        assert weights.figures["cross-validated by app"]["right"] > 0.7
         assert {len(column) for column in weights.measures.values()} == {len(CATEGORIES)}
     assert len(MODEL.with_vector.vector) == USE_DIMENSIONS
+    assert len(TYPES.with_vector.vector) == 2 * USE_DIMENSIONS  # the text's and the head's
     assert not MODEL.without.vector
 
 
@@ -50,7 +54,10 @@ def test_every_measure_has_a_weight():
 @pytest.mark.parametrize("category", CATEGORIES)
 def test_the_vector_of_the_text_has_a_say(category):
     few = layout(*FEW)
-    without, given = (vote.shares(few, {}, vector) for vector in (b"", towards(category)))
+    measured = vote.measures(few, {})
+    without, given = (
+        vote.shares(vote.WEIGHTS, measured, vote.unit(vector)) for vector in (b"", towards(category))
+    )
 
     assert sum(given.values()) == pytest.approx(1)
     assert given[category] == max(given.values())
@@ -69,6 +76,15 @@ def test_a_machine_without_vectors_goes_by_the_screen_alone():
 
     assert vote.recognise(chat, lambda text: b"") == vote.recognise(chat)
     assert vote.recognise(chat).category == "chat"
+
+
+def test_the_type_of_a_record_is_voted_for_only_with_a_vector():
+    few = layout(*FEW)
+    types = vote.recognise(few, lambda text: towards("chat")).types
+
+    assert set(types) == set(TYPES.choices)
+    assert sum(types.values()) == pytest.approx(1)
+    assert not vote.recognise(few).types
 
 
 def test_a_picture_without_text_is_not_voted_on():

@@ -60,6 +60,7 @@ TESTED = {
     "rules/valued.py": "test_entities.py",
     "rules/planned.py": "test_occasions.py",
     "rules/cards.py": "test_recorder.py",
+    "rules/balances.py": "test_recorder.py",
     "rules/money.py": "test_recorder.py",
     "rules/lessons.py": "test_records.py",
     "rules/parcels.py": "test_recorder.py",
