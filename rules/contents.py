@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from engines.lines import Line
 from rules.entities import NUMBER, SIGN
 from rules.headings import Heading, first_sentence, is_day, is_title
-from rules.kinds import AGO, WHEN_RIGHT
+from rules.kinds import WHEN_RIGHT
 from rules.layout import Block, Layout, is_chinese, is_clock, joined, letters, plain, weight
-from rules.lists import Entry, entries
+from rules.lists import AGO_BEHIND, Entry, entries
 from rules.wordlists import is_interface
 from text import shortened
 
@@ -32,7 +32,6 @@ _SUM = re.compile(r"\d[\d.,]{0,14} ?[A-Za-z]{2,5}")  # with a currency that has 
 _VALUE = re.compile(r"[-+−~≈<>]? ?(?:\S{0,4} ?)?\d[\d.,:/ '%]{0,16}(?: ?(?:[€£$¥₹元]|[^\W\d]\S{0,9}))?")
 _ICONS = re.compile(r"[0oO.·•|]{1,4}")  # circles and dots, read as letters
 _ENDS = (".", "!", "?", "。", "！", "？", "…", "”", '"')
-_AGO_BEHIND = re.compile(rf"[\s·•](?:{AGO})\W{{0,3}}$", re.IGNORECASE)
 
 
 def amount(layout: Layout) -> str:
@@ -182,7 +181,7 @@ def _sentences(blocks: Iterable[Block]) -> bool:
 
 
 def _named(text: str) -> str:
-    return _stripped(_AGO_BEHIND.sub("", text[: LONGEST + 40]))
+    return _stripped(AGO_BEHIND.sub("", text[: LONGEST + 40]))
 
 
 def _is_sure(lines: Sequence[Line]) -> bool:

@@ -14,7 +14,7 @@ from engines.records import Record
 from rules import wordlists
 from rules.entities import MONTH
 from rules.headings import heading, is_day, is_title
-from rules.kinds import MONTH_DAYS, WHEN_RIGHT, days_of_month, headed, is_lock_screen
+from rules.kinds import AGO, MONTH_DAYS, WHEN_RIGHT, days_of_month, headed, is_lock_screen
 from rules.layout import (
     RIGHT_EDGE,
     Block,
@@ -30,6 +30,8 @@ from rules.layout import (
 from rules.view import Draft, View
 from text import shortened
 
+OFF = 0.12  # of the space between two entries: how far one may be from its place
+MOST_READ = 200  # characters of a line that may be a name
 NEAR = 3.0  # heights between a line and the one that belongs to the same entry
 LEAST_PRICES = 2  # amounts that a page of settings has not
 SHORT = 14  # characters of a word at the right edge of a list
@@ -39,6 +41,7 @@ _WORDS = wordlists.table("writings")
 _BUTTONS = frozenset(wordlists.lines(_WORDS["notice"]["buttons"]))
 _HEADERS = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["headers"].items()}
 _UNSURE = ("", "form", "page", "notices")  # kinds of which the word in the header is surer
+AGO_BEHIND = re.compile(rf"[\s·•](?:{AGO})\W{{0,3}}$", re.IGNORECASE)
 _MONTH = re.compile(rf"{MONTH}|\d ?月", re.IGNORECASE)
 _FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
 
@@ -50,6 +53,9 @@ class Entry(NamedTuple):
     said: str
     value: str
     lines: tuple[Line, ...]
+
+
+Listed = tuple[Line, Line | None]  # the name of an entry, and what is below it
 
 
 def entries(layout: Layout, title: str = "") -> list[Entry]:
@@ -93,14 +99,40 @@ def timed(layout: Layout) -> list[Entry]:
         for own, above, below in pairs
     ]
     is_raised = 2 * sum(raised) > len(pairs)
+    named = [
+        (above or own, own if above else below) if is_raised else (own, below) for own, above, below in pairs
+    ]
     found = []
-    for own, above, below in pairs:
-        name, said = (above or own, own if above else below) if is_raised else (own, below)
-        text = plain(without_time(name.text))
+    for name, said in _with_untimed(layout, named):
+        text = _named(name.text)
         if weight(text) or sum(map(str.isdigit, text)) >= LEAST_DIGITS:
             what = plain(said.text)[:SAID] if said is not None else ""
             found.append(Entry(text[:ENTRY], what, "", (name, *([said] if said else []))))
     return found if len(found) >= 2 else []
+
+
+def _with_untimed(layout: Layout, named: Sequence[Listed]) -> list[Listed]:
+    """These names of a list and what is below each, with those of entries between or below them that have no
+    time, at the same left edge and as far from each other.
+    """
+    tops = [name.top for name, _ in named]
+    step = min((below - above for above, below in itertools.pairwise(tops)), default=0)
+    edge = statistics.median(name.left for name, _ in named)
+    known = {id(line) for pair in named for line in pair} | {id(one) for one in layout.headers[:1]}
+    known |= {id(line) for line in (layout.navigation.lines if layout.navigation else ())}
+    found = list(named)
+    for at, row in enumerate(layout.rows):
+        line = next((one for one in row.lines if abs(one.left - edge) < one.height), row.first)
+        steps = min((abs(line.top - top) for top in tops), default=0) / max(1, step)
+        if (
+            id(line) not in known
+            and abs(line.left - edge) < line.height
+            and steps > 0.5
+            and abs(steps - round(steps)) < OFF
+            and is_title(plain(line.text), 2)
+        ):
+            found.append((line, _neighbour(layout.rows[at + 1 :], line)))
+    return sorted(found, key=lambda pair: pair[0].top)
 
 
 def _is_like(row: Row, edge: float, layout: Layout) -> bool:
@@ -144,7 +176,11 @@ def entry_rows(layout: Layout) -> list[Row]:
 
 def name_of(row: Row) -> str:
     """What names an entry: its first text, without a time behind it."""
-    return plain(without_time(row.first.text))
+    return _named(row.first.text)
+
+
+def _named(text: str) -> str:
+    return plain(AGO_BEHIND.sub("", without_time(text[:MOST_READ])))
 
 
 def _entry(layout: Layout, row: Row, after: Row | None) -> Entry:
@@ -253,7 +289,7 @@ def messages(view: View) -> Record | None:
     """The chats of a messenger, each with its newest message; the mails of an inbox."""
     layout = view.layout
     is_list = view.kind in ("conversations", "mail") or _says(view, "messages")
-    if not is_list or layout.composer is not None:
+    if not is_list or (layout.composer is not None and not view.types):
         return None
     if view.kind == "mail" and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
         return None  # one mail
@@ -261,7 +297,7 @@ def messages(view: View) -> Record | None:
     name = _name(view, draft, generic=view.kind != "mail")
     found = timed(layout) if view.kind != "mail" else []
     found = found or entries(layout, name)
-    if len(found) < 2 or not any(one.said or one.value for one in found):
+    if len(found) < 2 or not (view.types or any(one.said or one.value for one in found)):
         return None  # names alone: of a list, each chat has a message or a time
     _listed(view, draft, found, "what")
     return draft.record("MailList" if view.kind == "mail" else "MessageList")

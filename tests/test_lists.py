@@ -200,3 +200,21 @@ def test_who_posted_something_is_the_name_before_a_handle_also_without_a_time():
     )
     assert found.type == "SocialMediaPosting"
     assert (found.get("author"), found.get("text")) == ("Maya Lindqvist", "Our first harvest of pears!")
+
+
+def test_a_chat_without_a_time_between_others_is_listed_too():
+    (found,) = records(
+        *BAR,
+        (180, 130, "Chats", 56),
+        *((180, 320, "Maya Lindqvist"), (960, 322, "09:12"), (180, 380, "See you at the harbour")),
+        *((180, 520, "Noor · 4m ago"), (180, 580, "Thanks for the pictures")),
+        *((180, 720, "Ida Berg"), (960, 722, "Mon"), (180, 780, "Your parcel is ready")),
+        *((180, 920, "Tove"), (960, 922, "Sun"), (180, 980, "Thanks!")),
+    )
+
+    assert [entry["who"] for entry in found.entries("entries")] == [
+        "Maya Lindqvist",
+        "Noor",
+        "Ida Berg",
+        "Tove",
+    ]
