@@ -28,7 +28,7 @@ _TIME_OF_POST = re.compile(
 )
 _NAME_AND_TIME = re.compile(
     rf"(?!\d)([^@·•|]{{2,30}}?)(?: ?@[\w.@]{{2,40}})?[ ·•@|-]{{1,3}}{_TIME}(?: ?[·•] ?\S{{3,40}})?\W{{0,3}}"
-    rf"|(?:{AGO}) ?[·•-] ?(.{{2,30}})",
+    rf"|(?:{AGO}) ?[·•-] ?(.{{2,30}})|(?!\d)([^@·•|]{{2,30}}?) ?(?:{AGO}).{{0,6}}",
     re.IGNORECASE,
 )
 _NAME_AND_HANDLE = re.compile(
@@ -86,7 +86,9 @@ def signature(layout: Layout, at: int) -> tuple[str, tuple[Line, ...]] | None:
     row = layout.rows[at]
     line = next((one for one in row.lines if weight(one.text) >= 1), row.first)
     text = plain(line.text)
-    if (match := _NAME_AND_TIME.fullmatch(text)) and is_title(name := _BY.sub("", match[1] or match[2]), 2):
+    if (match := _NAME_AND_TIME.fullmatch(text)) and is_title(
+        name := _BY.sub("", match[1] or match[2] or match[3]), 2
+    ):
         return name.strip(), (line,)
     if (match := _NAME_AND_HANDLE.fullmatch(text)) and is_title(name := match[1] or match[2], 2):
         return name.strip(), (line,)

@@ -4,6 +4,8 @@ import pytest
 
 from engines.lines import Line, Page
 from rules import judge as rules
+from rules.layout import Layout
+from rules.signed import first_signed
 
 SIZE = (1080, 2400)
 BAR = ((40, 20, "9:41"), (940, 20, "82%"))
@@ -242,3 +244,14 @@ def test_a_title_names_no_secret_of_the_screen():
     )
 
     assert said.title == "Guest network: Ask us in the branch"
+
+
+def test_a_name_may_be_right_before_the_time_of_a_comment_with_its_number_behind_it():
+    lines = [
+        Line("umbra6天前1楼", 0.98, 150, 320, 400, 356),
+        Line("会有直播吗？我想从头看到尾", 0.98, 150, 380, 640, 420),
+    ]
+    signed = first_signed(Layout(Page(1080, 2340, lines)))
+
+    assert signed is not None
+    assert (signed.author, signed.said.text) == ("umbra", "会有直播吗？我想从头看到尾")
