@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from rules import checks, identity
+from rules import checks, identity, wordlists
 from rules.labels import Labels
 from rules.searched import ALIKE, DIGITS, LETTERS, D, Span, Text
 
@@ -23,9 +23,7 @@ _CARD_CHECK = Labels("card_check")
 _OTHER_NUMBER = Labels("other_number")
 _GROUP = re.compile(rf"(?<![A-Za-z0-9]){D}{{1,19}}(?![A-Za-z0-9])")
 _BETWEEN_GROUPS = re.compile(r"[ ·•_-]{0,3}\n?[ ·•_-]{0,3}|[ ]?[./,][ ]?")
-_PARTLY = re.compile(
-    r"ending|ends in|last (?:four|4)|endet|endziffern|terminée|finissant|terminada|termina|尾号|末四位|下4桁"
-)
+_PARTLY = re.compile(wordlists.any_in("identity", "partly"))
 _MOST_GROUPS = 19
 _DIRECT = 24  # characters between a label and the number that it names
 

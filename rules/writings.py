@@ -50,14 +50,16 @@ _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
 _BYLINE = re.compile(
     rf"(?:{BY}|作者|文)[:：/]? ?(.{{2,40}}?)(?: ?[·•|,].{{0,60}}| \S{{1,8}}[:：].{{0,40}})?", re.IGNORECASE
 )
-_VIEWS = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:views|播放|观看)", re.IGNORECASE)
-_FOLLOWED = re.compile(r"\d[\d.,]{0,9} ?[KMB万]? ?(?:subscribers|followers|粉丝|订阅)", re.IGNORECASE)
-_HOURS = r"\d{1,2} ?(?:hours?|hrs?|h|小时|Std\.?)"
-_DURATION = re.compile(
-    rf"(?:{_HOURS} ?)?\d{{1,3}} ?(?:minutes?|mins?|min|分钟|Min\.?)(?!\w)|{_HOURS}(?!\w)", re.IGNORECASE
+_VIEWS, _FOLLOWED = (
+    re.compile(rf"\d[\d.,]{{0,9}} ?[KMB万]? ?{wordlists.any_of(_WORDS['counted'][of])}", re.IGNORECASE)
+    for of in ("views", "followers")
 )
+_HOURS, _MINUTES = (wordlists.any_of(_WORDS["lasts"][unit]) for unit in ("hours", "minutes"))
+_HOURS = rf"\d{{1,2}} ?{_HOURS}"
+_DURATION = re.compile(rf"(?:{_HOURS} ?)?\d{{1,3}} ?{_MINUTES}(?!\w)|{_HOURS}(?!\w)", re.IGNORECASE)
 _CODE = re.compile(
-    r"(?:error|code|错误码|错误代码|fehler)\W{0,3}(?:code\W{0,3})?([A-Z]{0,4}[-_]?\d{2,8})", re.IGNORECASE
+    rf"{wordlists.any_of(_WORDS['error']['code'])}\W{{0,3}}(?:code\W{{0,3}})?([A-Z]{{0,4}}[-_]?\d{{2,8}})",
+    re.IGNORECASE,
 )
 _BACK = ("<", "‹", "←", "〈")  # the sign before the name of the screen before
 BAR_ROWS = 4
