@@ -98,8 +98,7 @@ def _on_the_screen(layout: Layout, kind: str) -> str:
     if kind in ("home_screen", "lock_screen"):
         return ""
     found = _at_the_top(layout, kind) or (_in_a_phrase(layout) if kind != "article" else "")
-    places = sum(found.casefold() in line.text.casefold() for line in layout.all_lines)
-    return found if places > 1 or not _is_everyday(found) else ""
+    return found if not _is_everyday(found) or _places(layout, found) > 1 else ""
 
 
 def is_generic(text: str) -> bool:
@@ -135,7 +134,8 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         # A person or a place may have the name of an app, but hardly one of two words.
         if (name := apps.more_of(text)[0]) and (kind not in _OF_OTHERS or not text.isalpha()):
             return name
-    if kind not in _OF_OTHERS - {"article"} and (mark := _wordmark(layout)):
+    mark = _wordmark(layout) if kind not in _OF_OTHERS - {"article"} else ""
+    if mark and _is_confirmed(layout, mark):
         return mark
     if kind == "post" and (title := _head_of_a_feed(layout)):
         return title
@@ -151,6 +151,20 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         if line.confidence >= CLEAR
     )
     return next(filter(_is_product, texts), "")
+
+
+def _is_confirmed(layout: Layout, name: str) -> bool:
+    """Whether more than its place says that a text is an app's name: its form, a list of apps, or a second
+    place.
+    """
+    is_formed = is_chinese(name[:1]) or "-" in name or _COINED.search(name) is not None
+    return is_formed or bool(apps.more_of(name)[0]) or _places(layout, name) > 1
+
+
+def _places(layout: Layout, name: str) -> int:
+    """How many lines have a name."""
+    folded = name.casefold()
+    return sum(folded in line.text.casefold() for line in layout.all_lines)
 
 
 def _head_of_a_feed(layout: Layout) -> str:
@@ -230,7 +244,8 @@ def _window_title(layout: Layout, kind: str) -> str:
         wide = layout.width > 1.15 * layout.height
         if centered and line.height <= 1.35 * layout.median:
             headed = kind not in _OF_OTHERS and kind not in _BY_PLAIN_WORDS - {"accounts"}
-            named = headed and (wide or _heads_a_window(layout, line))
+            confirmed = wide and _is_confirmed(layout, text)
+            named = headed and (confirmed or _heads_a_window(layout, line))
             if named and (text.isalpha() and 3 <= len(text) <= 20 and text.casefold() not in _GENERIC):
                 return text if text[0].isupper() else text.capitalize()
         elif (

@@ -197,7 +197,7 @@ def test_the_status_bar_is_text_but_says_nothing():
         (
             ("Anna", "Trip to Lisbon", "We land on Friday"),
             ("Trip to Lisbon",),
-            "Signal – Trip to Lisbon: Anna, We land on Friday",
+            "Signal – Trip to Lisbon: Anna and We land on Friday",
         ),
         (("12:30", "昨天", "We land on Friday at noon"), (), "Signal – We land on Friday at noon"),
         (("· 我的订单", "待付款"), ("· 我的订单",), "Signal – 我的订单: 待付款"),
@@ -335,7 +335,7 @@ BUBBLES = (
             ),
             "zh",
             "notification",
-            "京东：您的快递已由前台代收，请及时领取",
+            "京东通知：您的快递已由前台代收，请及时领取",
             "京东的通知：您的快递已由前台代收，请及时领取。",
         ),
         (
@@ -394,7 +394,7 @@ BUBBLES = (
             ),
             "en",
             "notification",
-            "Jeanne Henri: Invitation to the wedding",
+            "Jeanne Henri notification: Invitation to the wedding",
             "Notification from Jeanne Henri: Invitation to the wedding.",
         ),
         (
@@ -511,7 +511,7 @@ def test_the_caption_above_a_framed_phone_is_not_the_screens_header():
         *((260, 660, "Nadiyar", 40), (260, 760, "Conny Duck", 40), (260, 860, "Terence Eden", 40)),
     )
 
-    assert found.title == "Favorites: Nadiyar, Conny Duck, Terence Eden"
+    assert found.title == "Favorites: Nadiyar, Conny Duck and Terence Eden"
 
 
 @pytest.mark.parametrize(
@@ -691,6 +691,9 @@ def test_a_page_of_very_many_lines_takes_hardly_longer_than_one_of_many():
         # One that is in no list: by its version, in the corner of a page, and above a feed.
         ((*BAR, (60, 130, "About", 56), (60, 900, "Fernery 0.4.0")), (1080, 2340), "Fernery"),
         (((40, 20, "Fernery-Desk"), (40, 200, "Files")), (1600, 900), "Fernery-Desk"),
+        # A word in the corner may be a section's: it needs its form or a second place.
+        (((40, 20, "Fernery"), (40, 200, "Files")), (1600, 900), ""),
+        (((40, 20, "Fernery"), (40, 200, "Help for Fernery")), (1600, 900), "Fernery"),
         (
             (
                 *BAR,
