@@ -14,7 +14,7 @@ from engines.records import Record
 from rules import contents, sensitive, templates, wordlists, writings
 from rules.headings import Heading, first_sentence, heading, is_day, is_title
 from rules.layout import Layout, plain, wide
-from rules.lists import entries, is_headed, notices_of
+from rules.lists import Entry, entries, is_headed, notices_of
 from rules.templates import SUMMARY_LENGTH, enumerated
 from rules.view import View
 from text import one_line, shortened
@@ -22,7 +22,8 @@ from text import one_line, shortened
 SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
 # Parts behind a heading; with Chinese characters counted double, the room of a title with its parts, and the
 # length of a heading that needs none.
-PARTS, ROOM, ENOUGH = 4, 80, 30
+PARTS, ROOM, ENOUGH = 3, 60, 30
+SHORT = 4  # words of parts with "and" between them
 MORE, ALSO = 6, 10  # texts behind a summary, and characters of the words before them
 LISTED = 3  # entries of a list, with fewer of which it has none
 VALUES = 5  # entries or values in a summary
@@ -46,7 +47,7 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     """
     said = _of_record(view, records[0], language) if records else ""
     if view.kind in _NOTIFIED and (found := notices_of(view.layout)):
-        said = _texts(language)["named"].format(title=found[0].name, entries=found[0].said).strip(":： ")
+        said = _of_notices(found, language)
     elif not said or records[0].type in _OPEN:
         said = _fuller(view, _of_app(view.app, said or _named(view, language), language), language)
     elif records[0].type in _OF_APP:
@@ -106,6 +107,15 @@ def _of_record(view: View, record: Record, language: str) -> str:
     return _texts(language)["named"].format(title=head.text, entries=listed) if listed else head.text
 
 
+def _of_notices(found: Sequence[Entry], language: str) -> str:
+    """The app of a notification and what it says, or what each of several is headed."""
+    texts = _texts(language)
+    if len(found) == 1:
+        return texts["notification"].format(app=found[0].name, said=found[0].said).strip(":： ")
+    heads = [one.said.partition(": ")[0] or one.name for one in found]
+    return texts["notices"].format(entries=enumerated(heads, language, PARTS))
+
+
 def _named(view: View, language: str) -> str:
     """The heading, and what the screen has."""
     layout, texts = view.layout.main, _texts(language)
@@ -128,7 +138,9 @@ def _fuller(view: View, named: str, language: str) -> str:
     parts = _parts(view, named, PARTS, ROOM)
     if re.search(r": |：", named):
         return texts["comma"].join([named, *parts])
-    return texts["named"].format(title=named, entries=texts["comma"].join(parts)) if parts else named
+    is_short = all(len(part.split()) <= SHORT for part in parts)
+    said = enumerated(parts, language) if is_short else texts["comma"].join(parts)
+    return texts["named"].format(title=named, entries=said) if parts else named
 
 
 def _parts(view: View, known: str, most: int, room: int) -> list[str]:

@@ -23,7 +23,6 @@ from text import shortened
 CUT = 0.8  # of a page: a word that begins with a small letter, or few capitals
 DATES = 20  # characters of a line of days, from which on they are those of a chart
 LONGEST = 70  # characters; only a heading without a break is longer
-FRAMED = 0.2  # the score of a screen's own heading, below which the caption above its frame names it
 # The parts of a score. A line as large as the others in the middle of the screen has none.
 SIZE, AT_TOP, DEPTH, GENERIC, APP, UNSURE, NOISE, SHORT, RUNNING = 1.6, 1.6, 1.2, 1.1, 0.9, 8.0, 4.0, 0.7, 0.7
 # What an entry of a list lacks, what is not larger than the rest, and a second line at the top.
@@ -91,7 +90,7 @@ def heading(layout: Layout, kind: str, app: str) -> Heading | None:
         score += _worth(layout, block, text) - (APP if is_app else GENERIC if generic else 0)
         if best is None or score > best[0]:
             best = score, Heading(first_sentence(text, LONGEST), block.lines, generic or is_app)
-    if layout.caption and is_title(layout.caption) and (best is None or best[0] < FRAMED):
+    if layout.caption and is_title(layout.caption) and best is None:
         return Heading(first_sentence(layout.caption, LONGEST), (), False)
     return best[1] if best else None
 
