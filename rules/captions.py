@@ -125,6 +125,8 @@ def _named(view: View, language: str) -> str:
     subject = found.text
     if view.kind == "profile" and not found.generic:
         return texts["profile"].format(name=subject)
+    if view.kind == "post" and subject.casefold() == view.app.casefold():
+        return texts["feed"].format(app=subject)
     if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
         subject = subject if amount in subject else f"{subject}{texts['behind']}{amount}"
     return subject

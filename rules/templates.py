@@ -18,7 +18,7 @@ LINE = 90  # characters of a one-line fact
 # Characters of a text, a heading, a quotation, an entry of a list, the beginning of a text, a whole one.
 SHORT, LONG, QUOTED, ENTRY, HEAD, SAID = 48, 90, 110, 36, 56, 150
 SUMMARY_LENGTH = 200
-NAMED, FULL = 4, 4  # entries that are named, and those that are named with what belongs to them
+NAMED, FULL, MOST = 4, 4, {"one": 1, "two": 2, "three": 3}  # entries that are named, and those that are named with what belongs to them
 
 LANGUAGES = ("en", "zh")
 
@@ -228,7 +228,8 @@ def _text(value: str, form: str, language: str) -> str:
 def _listed(value: Value, form: str, language: str) -> str:
     entries = [entry for entry in value if isinstance(entry, dict)]
     if form != "full":
-        return enumerated([shortened(next(iter(entry.values())), ENTRY) for entry in entries], language)
+        names = [shortened(next(iter(entry.values())), ENTRY) for entry in entries]
+        return enumerated(names, language, MOST.get(form, NAMED))
     colon = "：" if language == "zh" else ": "
     full = [colon.join(shortened(said, SHORT) for said in entry.values()) for entry in entries]
     return enumerated(full, language, FULL)
