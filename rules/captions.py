@@ -20,13 +20,13 @@ from rules.view import View
 from text import one_line, shortened
 
 SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
-# Parts behind a heading; with Chinese characters counted double, the room of a title with its parts, and the
-# length of a heading that needs none.
-PARTS, ROOM, ENOUGH = 3, 60, 30
+# Parts behind a heading, and behind one that names something of its own; with Chinese characters counted
+# double, the room of a title with its parts, and the length of a heading that needs none.
+PARTS, OF_OWN, ROOM, ENOUGH = 3, 2, 60, 30
 SHORT = 4  # words of parts with "and" between them
 MORE, ALSO = 6, 10  # texts behind a summary, and characters of the words before them
 LISTED = 3  # entries of a list, with fewer of which it has none
-VALUES = 5  # entries or values in a summary
+VALUES = 3  # entries or values in a summary
 MOST_SAID = 3  # entries with what is below each
 MESSAGES, MESSAGE = 3, 58  # of a conversation, the newest, in a summary; characters of each
 
@@ -38,6 +38,7 @@ _OF_APP = frozenset(["CalendarView", "MessageList", "SettingsPage", "SocialMedia
 _OPEN = frozenset(["Article", "Balance"])
 _LISTS = frozenset(["Balance", "SettingsPage"])  # records that have a part of what their screens have
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
+_KEY = re.compile(r"[\w+/=-]{22}", re.ASCII)  # of a wallet or a device: nobody reads it
 _SENTENCES = wordlists.table("sentences")
 
 
@@ -137,7 +138,9 @@ def _fuller(view: View, named: str, language: str) -> str:
     layout, texts = view.layout.main, _texts(language)
     if layout.dialog or view.kind == "profile" or wide(named) >= ENOUGH:
         return named
-    parts = _parts(view, named, PARTS, ROOM)
+    found = heading(layout, view.kind, view.app)
+    is_own = found is not None and (not found.generic or found.text.casefold() == view.app.casefold())
+    parts = _parts(view, named, OF_OWN if is_own else PARTS, ROOM)
     if re.search(r": |：", named):
         return texts["comma"].join([named, *parts])
     is_short = all(len(part.split()) <= SHORT for part in parts)
@@ -160,7 +163,12 @@ def _parts(view: View, known: str, most: int, room: int) -> list[str]:
         said = "  ".join([known, *parts])
         if len(parts) == most or wide(f"{said}  {part}") > room:
             continue
-        if not is_day(part) and not _repeats(part, said) and not sensitive.kinds(f"{said} {part}"):
+        if (
+            not is_day(part)
+            and not _KEY.search(part)
+            and not _repeats(part, said)
+            and not sensitive.kinds(f"{said} {part}")
+        ):
             parts.append(part)
     return parts
 

@@ -186,7 +186,7 @@ def _worth(layout: Layout, block: Block, text: str) -> float:
         - NOISE * noise
         - 1.5 * digits
         - SHORT * ((said < 4) + (said < 7 and " " not in text and block.lines[0] not in layout.headers[:1]))
-        - 1.2 * is_day(text)
+        - 2 * is_day(text)
         - 0.5 * (_VALUE.search(text) is not None)
         - RUNNING * (said > 90 or (text[-1:] in ".。" and len(text) > 30))
         - 0.5 * (_AGO.search(text) is not None)

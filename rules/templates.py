@@ -18,7 +18,11 @@ LINE = 90  # characters of a one-line fact
 # Characters of a text, a heading, a quotation, an entry of a list, the beginning of a text, a whole one.
 SHORT, LONG, QUOTED, ENTRY, HEAD, SAID = 48, 90, 110, 36, 56, 150
 SUMMARY_LENGTH = 200
-NAMED, FULL, MOST = 4, 4, {"one": 1, "two": 2, "three": 3}  # entries that are named, and those that are named with what belongs to them
+NAMED, FULL, MOST = (
+    4,
+    4,
+    {"one": 1, "two": 2, "three": 3},
+)  # entries that are named, and those that are named with what belongs to them
 
 LANGUAGES = ("en", "zh")
 

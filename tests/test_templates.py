@@ -87,7 +87,7 @@ def test_a_list_names_its_first_entries():
 
     assert templates.title(few, "en") == "Chat list: Anna, Ben and Chor"
     assert templates.title(few, "zh") == "聊天列表：Anna、Ben和Chor"
-    assert templates.title(found, "en") == "Chat list: Anna, Ben, Chor, Dora and more"
+    assert templates.title(found, "en") == "Chat list: Anna, Ben, Chor and more"
     assert (
         templates.summary(found, "en")
         == "List of chats with Anna: Hello, Ben: Hello, Chor: Hello, Dora: Hello and more"
