@@ -22,7 +22,7 @@ from text import one_line, shortened
 SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
 # Parts behind a heading, and behind one that names something of its own; with Chinese characters counted
 # double, the room of a title with its parts, and the length of a heading that needs none.
-PARTS, OF_OWN, ROOM, ENOUGH = 3, 2, 60, 30
+PARTS, OF_OWN, ROOM, ENOUGH = 3, 1, 60, 30
 SHORT = 4  # words of parts with "and" between them
 MORE, ALSO = 6, 10  # texts behind a summary, and characters of the words before them
 LISTED = 3  # entries of a list, with fewer of which it has none

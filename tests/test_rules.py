@@ -197,7 +197,7 @@ def test_the_status_bar_is_text_but_says_nothing():
         (
             ("Anna", "Trip to Lisbon", "We land on Friday"),
             ("Trip to Lisbon",),
-            "Signal – Trip to Lisbon: Anna and We land on Friday",
+            "Signal – Trip to Lisbon: Anna",
         ),
         (("12:30", "昨天", "We land on Friday at noon"), (), "Signal – We land on Friday at noon"),
         (("· 我的订单", "待付款"), ("· 我的订单",), "Signal – 我的订单: 待付款"),
