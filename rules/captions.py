@@ -39,6 +39,7 @@ _OPEN = frozenset(["Article", "Balance"])
 _LISTS = frozenset(["Balance", "SettingsPage"])  # records that have a part of what their screens have
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
 _KEY = re.compile(r"[\w+/=-]{22}", re.ASCII)  # of a wallet or a device: nobody reads it
+_COUNTED = re.compile(r"[^\w€$£¥₹]{0,9}\d")  # a count or a time before other words
 _SENTENCES = wordlists.table("sentences")
 
 
@@ -140,7 +141,7 @@ def _fuller(view: View, named: str, language: str) -> str:
         return named
     found = heading(layout, view.kind, view.app)
     is_own = found is not None and (not found.generic or found.text.casefold() == view.app.casefold())
-    parts = _parts(view, named, OF_OWN if is_own else PARTS, ROOM)
+    parts = _parts(view, named, OF_OWN if is_own else PARTS, ROOM, counts=False)
     if re.search(r": |：", named):
         return texts["comma"].join([named, *parts])
     is_short = all(len(part.split()) <= SHORT for part in parts)
@@ -148,9 +149,10 @@ def _fuller(view: View, named: str, language: str) -> str:
     return texts["named"].format(title=named, entries=said) if parts else named
 
 
-def _parts(view: View, known: str, most: int, room: int) -> list[str]:
+def _parts(view: View, known: str, most: int, room: int, *, counts: bool = True) -> list[str]:
     """The values of a screen, or else its first entry and its largest texts, as far as `known` lacks them and
-    has room behind it, Chinese characters counted double. A secret is none of them.
+    has room behind it, Chinese characters counted double; with `counts` also those that begin with a number.
+    A secret is none of them.
     """
     layout = view.layout.main
     found = heading(layout, view.kind, view.app)
@@ -161,7 +163,7 @@ def _parts(view: View, known: str, most: int, room: int) -> list[str]:
     parts: list[str] = []
     for part in listed:
         said = "  ".join([known, *parts])
-        if len(parts) == most or wide(f"{said}  {part}") > room:
+        if len(parts) == most or wide(f"{said}  {part}") > room or (not counts and _COUNTED.match(part)):
             continue
         if (
             not is_day(part)

@@ -474,7 +474,7 @@ def test_below_a_generic_bar_the_larger_line_alone_is_the_title():
     ]
     found = placed(*BAR, (150, 130, "Recipes", 58), (60, 300, "Lentil soup", 58), *steps)
 
-    assert found.title.removeprefix("Recipes: ").startswith("Lentil soup, 250 g red lentils")
+    assert found.title.removeprefix("Recipes: ").startswith("Lentil soup and Cumin")
 
 
 def test_a_dialog_names_the_screen_before_what_it_dims():
@@ -714,6 +714,28 @@ def test_a_page_of_very_many_lines_takes_hardly_longer_than_one_of_many():
 )
 def test_an_app_of_the_lists_is_named_where_little_but_a_name_stands(rows, size, app):
     assert placed(*rows, size=size).app_name == app
+
+
+def test_a_title_has_neither_keys_nor_counts_behind_its_heading():
+    found = placed(
+        *BAR,
+        (60, 130, "Study places", 56),
+        (60, 400, "0 / 238 occupied", 48),
+        (60, 520, "n4pJDAqsagWbouT7G7xRH8548s9pZpQwtG", 48),
+        (60, 640, "Harbour Library", 40),
+    )
+
+    assert found.title == "Study places: Harbour Library"
+
+
+def test_several_notifications_are_named_by_what_they_say():
+    found = placed(
+        *((80, 200, "9:41", 130), (80, 400, "Friday, 10 February")),
+        *((80, 700, "Ntfy · now"), (80, 760, "The backup failed")),
+        *((80, 960, "Todos · 2m"), (80, 1020, "Water the plants")),
+    )
+
+    assert found.title == "Notifications: The backup failed and Water the plants"
 
 
 def test_a_ribbon_and_the_bars_of_a_browser_are_no_title():
