@@ -18,11 +18,8 @@ LINE = 90  # characters of a one-line fact
 # Characters of a text, a heading, a quotation, an entry of a list, the beginning of a text, a whole one.
 SHORT, LONG, QUOTED, ENTRY, HEAD, SAID = 48, 90, 110, 36, 56, 150
 SUMMARY_LENGTH = 200
-NAMED, FULL, MOST = (
-    4,
-    4,
-    {"one": 1, "two": 2, "three": 3},
-)  # entries that are named, and those that are named with what belongs to them
+NAMED, FULL = 4, 4  # entries that are named, and those that are named with what belongs to them
+MOST = {"two": 2, "three": 3}  # entries by form
 
 LANGUAGES = ("en", "zh")
 
@@ -133,7 +130,7 @@ def complete(template: str, record: Record, language: str) -> str:
 
 def worded(record: Record, name: str, form: str, language: str) -> str:
     """The value of a field in words of a language, "" where the record has none. `form` is that of the
-    templates: `day`, `clock`, `quote`, `long`, `head`, `said`, `full` or "".
+    templates: `day`, `clock`, `quote`, `long`, `head`, `said`, `full`, `two`, `three` or "".
     """
     value = record.get(name)
     if value is None:

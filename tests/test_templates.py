@@ -80,6 +80,13 @@ def test_a_flight():
     assert templates.title(found, "zh") == "NW 482 Hamburg–Lisbon，12月4日 周五 07:10"
 
 
+def test_settings_are_named_by_what_they_are_of():
+    found = record("SettingsPage", name="Display", entries=[{"name": "Theme"}, {"name": "Font"}])
+
+    assert templates.title(found, "en") == "Display settings"
+    assert templates.title(found, "zh") == "设置：Display、Theme和Font"
+
+
 def test_a_list_names_its_first_entries():
     names = ["Anna", "Ben", "Chor", "Dora", "Emil", "Fritz"]
     found = record("MessageList", entries=[{"who": name, "what": "Hello"} for name in names])
