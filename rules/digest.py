@@ -85,11 +85,7 @@ def _reminder(photo: NewPhoto, due: date, texts: dict[str, Any]) -> Article:
 
 # -------------------------------------------------------------------------------------- what belongs together
 
-_TRAVELS = re.compile(
-    r"boarding|flight|check-in|check-out|departure|booking reference|itinerary|guesthouse|hotel|train to"
-    r"|航班|登机|车次|检票|入住|离店|酒店|车票|高铁",
-    re.IGNORECASE,
-)
+_TRAVELS = re.compile(wordlists.any_in("contexts", "travels"), re.IGNORECASE)
 # Screens that are alike because their apps are: they tell nothing by being several.
 _TOGETHER = frozenset({"amount", "code", "link", "phone", "address", "email"})
 

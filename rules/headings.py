@@ -38,20 +38,24 @@ _LINKS = wordlists.words(wordlists.table("names")["plain"]["links"])
 _SITE = re.compile(
     rf"(?:https?://)?(?:www\.)?((?:[\w-]{{1,63}}\.){{1,6}}{TOP_LEVEL})(?:[/?]\S{{0,200}})?", re.IGNORECASE
 )
+_WEEKDAY = wordlists.any_of(wordlists.table("days")["weekdays"]["en"].replace(",", " "))
+_DAY = wordlists.any_of([one.split()[0] for one in wordlists.listed("days", "weekdays_short")])
+_UNITS = {name: wordlists.any_of(words) for name, words in _WORDS["measures"].items()}
 # A distance or a time, days of a week in a row, a weekday with a time.
 _MEASURE = re.compile(
-    r"\d{1,3} ?(?:min|h|km|m)\b.{0,24}|\d{1,3} ?(?:分钟|公里|小时).{0,24}|[日一二三四五六 ]{7,14}"
-    r"|(?:mon|tue|wed|thu|fri|sat|sun)\w{0,6}\W.{0,20}\d\d:\d\d.{0,14}|(?:mon|tue|sun)\W.{8,40}"
-    r"|(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tue|wed|thu|fri|sat|sun)\.?)(?:\W{1,2}\d{1,2})?"
-    r"|\d{1,2}\W{0,2}(?:mon|tues|wednes|thurs|fri|satur|sun)day|v?\d+(?:\.\d+){1,3}.{0,8}",
+    rf"\d{{1,3}} ?(?:{_UNITS['latin']}\b|{_UNITS['chinese']})"
+    rf".{{0,24}}|[日一二三四五六 ]{{7,14}}|{_DAY}\w{{0,6}}\W.{{0,20}}\d\d:\d\d.{{0,14}}|{_DAY}\W.{{8,40}}"
+    rf"|(?:{_WEEKDAY}|{_DAY}\.?)(?:\W{{1,2}}\d{{1,2}})?"
+    rf"|\d{{1,2}}\W{{0,2}}{_WEEKDAY}|v?\d+(?:\.\d+){{1,3}}.{{0,8}}",
     re.IGNORECASE,
 )
 _AGO = re.compile(
-    r"\d{1,3} ?(?:[a-z]{1,7} ago|秒前|分钟前|小时前|天前|分鐘前|小時前|h|m|d|w)\b.{0,12}$", re.IGNORECASE
+    rf"\d{{1,3}} ?(?:[a-z]{{1,7}} ago|{_UNITS['ago']})\b.{{0,12}}$",
+    re.IGNORECASE,
 )
 _LENS = re.compile(r"^[qoaω⌕] (?=\w)")  # the sign before a field for a search
 _DATED = re.compile(
-    rf"{MONTH}|(?:mon|tues|wednes|thurs|fri|satur|sun)day|mon|tue|wed|thu|fri|sat|sun|[ap]m|星期|\d|[年月日周]",
+    rf"{MONTH}|{_WEEKDAY}|{_DAY}|[ap]m|星期|\d|[年月日周]",
     re.IGNORECASE,
 )
 _BATTERY = re.compile(
