@@ -256,6 +256,7 @@ def test_the_process_loads_nothing_that_it_does_not_need():
     }
     of_ours = {name for name in loaded if name.partition(".")[0] in own}
     needed = {
+        "colours",
         "engines",
         "engines.codes",
         "engines.lines",
