@@ -96,6 +96,7 @@ def test_a_service_on_loopback_says_how_to_let_phones_in(tmp_path):
         assert "Keeps:   everything until you delete it" in service.output
 
 
+@pytest.mark.slow
 def test_a_first_start_ends_with_the_key_and_an_address_that_signs_in(tmp_path):
     with Service(tmp_path, "--env", "SHOW_API_KEY=1") as service:
         lines = service.output.splitlines()

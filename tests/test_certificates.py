@@ -428,6 +428,7 @@ def shown(service):
         return client.getpeercert()["serialNumber"]
 
 
+@pytest.mark.slow
 def test_the_printed_address_the_hint_and_pairing_say_https(tmp_path):
     with SecureService(tmp_path, "--env", "SHOW_API_KEY=1", bind="0.0.0.0:0") as service:
         assert f"Snaplore 0.1.0 at https://127.0.0.1:{service.port}" in service.output

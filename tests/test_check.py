@@ -418,6 +418,7 @@ def test_at_most_twenty_problems_of_a_kind_are_listed(library, cli):
     assert line.endswith("the count of “zebra19” is wrong; and 10 more")
 
 
+@pytest.mark.slow
 def test_data_that_changes_during_a_check_is_not_reported(library, settings, monkeypatch):
     """Photos are uploaded, deleted, analysed and resealed between the steps of a check."""
     for module, name, few in ((findings, "BATCH", 2), (derived, "BATCH", 2), (derived, "TERMS", 3)):

@@ -281,6 +281,7 @@ def test_a_first_start_that_is_killed_can_be_made_again(moment, tmp_path):
         service.kill()
 
 
+@pytest.mark.slow
 def test_parallel_uploads_of_one_local_id_store_one_photo_also_over_two_workers(tmp_path, fake_llm):
     with Service(tmp_path, "-w", "2", **remote(fake_llm)) as service:
         for local_id in ("first", "second", "third"):

@@ -361,6 +361,7 @@ while receive():
 )
 
 
+@pytest.mark.slow
 def test_on_a_machine_that_is_too_slow_for_a_model_the_fast_one_reads(make_model, child_program, caplog):
     child_program("SLOW = 0.3\n" + BY_SIZE)
     model = make_model(ocr_model="both", time_limit=2)
@@ -373,6 +374,7 @@ def test_on_a_machine_that_is_too_slow_for_a_model_the_fast_one_reads(make_model
         assert model.read(io.BytesIO(draw()))[1] == "tiny"
 
 
+@pytest.mark.slow
 def test_a_picture_that_takes_too_long_on_a_fast_machine_does_not_change_the_model(make_model, child_program):
     child_program("SLOW = 0\n" + BY_SIZE)
     model = make_model(ocr_model="both", time_limit=1)

@@ -81,6 +81,7 @@ def test_a_listing_that_no_store_makes_is_refused_after_a_few_pages(store, bucke
     assert len(store.calls) <= s3.MOST_WITHOUT + 2
 
 
+@pytest.mark.slow
 def test_a_listing_of_ever_new_names_ends_after_so_many_pages(store, bucket, monkeypatch):
     monkeypatch.setattr(s3, "MOST_PAGES", 50)
     lists(store, lambda number, token: page(f"pi/photos/{number:09}", token=f"t{number}"))

@@ -284,6 +284,7 @@ LINES = strategies.lists(
 )
 
 
+@pytest.mark.slow
 @given(LINES, ANY_TEXT, strategies.integers(0, 2**20), strategies.data())
 @examples(max_examples=at_least(200), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_was_read_and_whatever_is_searched_boxes_are_on_the_picture(

@@ -149,6 +149,7 @@ def connects(port):
     return True
 
 
+@pytest.mark.slow
 def test_the_running_service_listens_on_the_network_and_stops_without_a_restart(tmp_path):
     with Service(tmp_path, *on_other_address(tmp_path), bind="") as service:
         assert not connects(service.port)
@@ -182,6 +183,7 @@ def test_snaplore_bind_wins_over_the_stored_choice(tmp_path):
         assert not connects(service.port)
 
 
+@pytest.mark.slow
 def test_with_a_certificate_the_network_is_let_in_over_https(tmp_path):
     with SecureService(tmp_path, *on_other_address(tmp_path), bind="") as service:
         service.call("PUT", "/api/network", json={"listen": "minutes"})

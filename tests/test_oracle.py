@@ -250,6 +250,7 @@ def test_two_secrets_cannot_be_told_apart_by_200_questions(library):
         assert {row.photo_id for row in Redaction.select()} == set(world.ids.values()) - clean
 
 
+@pytest.mark.slow
 def test_a_person_finds_what_is_hidden_from_others(library):
     library.settings = dataclasses.replace(library.settings, meaning="off")
     chance, (secret, other) = two(2)
@@ -322,6 +323,7 @@ def test_a_person_asks_for_records_that_are_hidden_from_others(library):
     assert [one["id"] for one in world.ask("seller:oxley")["results"]] == [world.ids["paid"]]
 
 
+@pytest.mark.slow
 def test_a_feed_of_a_guess_says_nothing(app, library, client):
     chance, secrets = two(9)
     world = World(library, secrets[0], chance)

@@ -152,6 +152,7 @@ def test_too_large_an_animation_is_refused_before_a_frame_is_decoded(
         examine(claiming(*size, frames))
 
 
+@pytest.mark.slow
 def test_a_large_picture_that_waits_too_long_for_another_is_refused_for_now(monkeypatch):
     monkeypatch.setattr(pictures, "LARGE_PATIENCE", 0.05)
     large, small = draw(size=(4_000, 3_000)), draw(size=(300, 400))
@@ -268,6 +269,7 @@ def test_a_jpeg_with_further_pictures_behind_it_is_a_jpeg():
     assert examine(two)[:3] == ("image/jpeg", 300, 200)
 
 
+@pytest.mark.slow
 def test_a_large_picture_is_reduced_without_changing_what_is_on_it():
     source = Image.new("RGBA", (4100, 3900), (0, 0, 0, 0))
     source.paste((255, 0, 0, 255), (0, 0, 2050, 3900))

@@ -237,6 +237,7 @@ def test_a_key_ring_that_was_put_back_is_noticed(settings):
     assert age(settings) == "age: OK"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", ["ring.1", "ring.2"])
 def test_a_start_that_is_killed_between_the_two_counts_is_no_finding(settings, monkeypatch, cut):
     start(settings)
@@ -337,6 +338,7 @@ def test_a_restored_backup_brings_the_database_and_the_key_ring_of_one_moment(se
     assert age(settings) == "age: OK"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [errno.ENOSPC, errno.EROFS])
 def test_a_start_that_cannot_be_counted_goes_on_and_says_so(settings, monkeypatch, caplog, problem):
     def fails(*_):

@@ -89,6 +89,7 @@ def all_bytes(settings):
 # --------------------------------------------------------------------------------------------------- database
 
 
+@pytest.mark.slow
 def test_a_rotation_gives_the_database_a_new_file_and_key_and_loses_nothing(
     client, settings, work_queue, clock
 ):
@@ -627,6 +628,7 @@ def create_app_closed(settings):
     return app
 
 
+@pytest.mark.slow
 def test_encryption_is_switched_off_and_on_again_for_all_data(client, settings):
     pictures = filled(client)
     plain = switch(settings, on=False)

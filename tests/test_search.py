@@ -668,6 +668,7 @@ def test_a_range_of_time_in_an_empty_library_finds_nothing(library):
     assert library.ids("tahiti", since=NOW) == []
 
 
+@pytest.mark.slow
 @given(
     days=strategies.lists(strategies.integers(0, 4000), min_size=1, max_size=6),
     since=strategies.integers(0, 4000),
@@ -949,6 +950,7 @@ def test_no_random_query_is_an_error(library, text):
     library.find(text)
 
 
+@pytest.mark.slow
 @given(
     text=strategies.text(
         strategies.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=80

@@ -95,6 +95,7 @@ def test_a_bad_setting_is_one_line_and_nothing_is_made(tmp_path, variable):
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.slow
 def test_a_failure_is_one_line_also_where_the_data_does_not_open(tmp_path):
     (tmp_path / "data" / "keys").mkdir(parents=True)
     (tmp_path / "data" / "keys" / "ring.1").write_bytes(b"damaged")

@@ -143,6 +143,7 @@ def changed(row, text):
     return screen(rows=[text if number == row else before for number, before in enumerate(ROWS)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [
@@ -189,6 +190,7 @@ def test_the_same_bytes_are_a_stack_whatever_device_and_time(client, add, stack)
     assert ids(tiles(client, "&device_id=phone_2")) == [second]
 
 
+@pytest.mark.slow
 def test_a_stack_stays_around_its_first_photo(add, stack):
     """Each screen is scrolled a little further than the one before: no chain leads to the last."""
     rows = [f"Line number {number} of a long article" for number in range(40)]
@@ -341,6 +343,7 @@ def expected_tiles(filters):
     ]
 
 
+@pytest.mark.slow
 def test_pages_of_tiles_have_each_stack_once(client, add, stack):
     for number in range(4):
         rows = (f"Chapter {number}", *(f"Verse {number}.{verse} of a long poem" for verse in range(8)))

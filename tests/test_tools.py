@@ -740,6 +740,7 @@ def test_a_changed_address_is_asked_again(toolbox, register, weather):
     assert len(names(toolbox())) == len(BUILT_IN) + 2
 
 
+@pytest.mark.slow
 def test_dead_malicious_and_slow_servers_cost_only_their_own_tools(toolbox, register, weather):
     with FakeMCP() as dead:
         register("dead", dead)

@@ -155,6 +155,7 @@ def older_service(settings):
         process.kill()
 
 
+@pytest.mark.slow
 def test_nothing_migrates_the_data_under_a_running_older_service(older_service, settings, tmp_path):
     assert settings.data_dir == tmp_path / "data"
     service = Service(tmp_path, language="en", encryption="false", api_key="key")

@@ -256,6 +256,7 @@ def test_a_new_key_of_the_database_is_taken_over_by_both(service):
 # ---------------------------------------------------------------------------------------------- nothing twice
 
 
+@pytest.mark.slow
 def test_every_third_analysis_asks_for_one_cycle_whichever_worker_completes_it(two, fake_llm):
     def answer(request):
         if "articles" not in request.text:
@@ -291,6 +292,7 @@ def test_what_a_killed_worker_was_analysing_is_done_by_another_and_what_the_othe
     eventually(lambda: len(two.workers) == 2, "there is a second worker again")
 
 
+@pytest.mark.slow
 def test_after_a_crash_of_the_whole_service_only_what_was_under_way_is_done_again(two, fake_llm):
     answer = threading.Event()
     two.upload(draw("Done before"))
