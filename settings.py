@@ -204,7 +204,7 @@ class Settings:
         _choice("both", "small", "tiny"),
         "both",
         "OCR model of the embedded analyser. `both`: `tiny` reads every line, and `small` reads again what "
-        "`tiny` is unsure of, in half of the time that `small` alone takes. `tiny` alone is "
+        "`tiny` is unsure of, in little more than half of the time of `small` alone. `tiny` alone is "
         "faster, and reads Latin and simplified Chinese only.",
     )
     ocr_processes: int = _setting(
