@@ -39,10 +39,12 @@ MOST_READ = 5  # screenshots in which the answer is looked for
 MOST_TAKEN = 12  # screenshots of a time
 MAX_READ = 1_500  # characters of an attached picture's text that an answer repeats
 
-_REMEMBER, _REMEMBER_CHINESE = (
-    re.compile(rf"\s*(?:{polite})*(?:{asking})[\s:：，,]*(?P<content>.+)", re.IGNORECASE | re.DOTALL)
+_ASKS = [
+    rf"\s*(?:{polite}){{0,2}}(?:{asking})[\s:：，,]*(?P<content>.+)"
     for polite, asking in wordlists.table("questions")["remember"]
-)
+]
+_REMEMBER = re.compile(_ASKS[0], re.IGNORECASE | re.DOTALL)
+_REMEMBER_CHINESE = re.compile(_ASKS[1], re.DOTALL)
 _NAMED = re.compile(r"#(\d+) \*\*")
 
 

@@ -31,12 +31,12 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
         r"|(?<![\d.,+$€£¥−-])(?:0?[1-9]|[12]\d|3[01])[./-](?:0?[1-9]|[12]\d|3[01])(?!\d)|\d{1,2}[点號号日]|^\d{1,2}(?= (?-i:[A-Z])[^\W\d]+$)",
         re.I,
     ),
-    "long": re.compile(rf"\d ?(?:h\b|{any_of(_BEHIND['long'])})(?!\w* ?(?:{any_of(_TABLE['past'])}))|^\d{{1,3}}:[0-5]\d(?::[0-5]\d)?$", re.I),
+    "long": re.compile(rf"\d ?(?:h\b|{any_of(_BEHIND['long'])})(?!\w{{0,20}} ?(?:{any_of(_TABLE['past'])}))|^\d{{1,3}}:[0-5]\d(?::[0-5]\d)?$", re.I),
     "amount": re.compile(rf"{_SIGNS} ?{NUMBER}|{NUMBER} ?(?:{any_of(_BEHIND['amount'])})|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)|^\d{{1,7}}[.,]\d(?= ?(?:\(|$))|^[-+−]\d[\d.,]*$"),
     "who": re.compile(rf"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){{0,3}}|@\w|{any_of(_BEHIND['who'])}"),
     "where": re.compile(
         rf"{either(_TABLE['places'])}|(?-i:\b(?:at|in) (?:the )?[A-Z]|\d{{1,4}} (?!{MONTH})[A-Z][a-z]+)"
-        rf"|[a-zß-ÿ](?:{any_of(_BEHIND['where'])}) ?\d|[{_LARGE}].*[{_WITHIN}]|[{_LARGE}{_WITHIN}](?=$|[\d\s,，、)）-])|[\w.]@\w|{_IP}",
+        rf"|[a-zß-ÿ](?:{any_of(_BEHIND['where'])}) ?\d|[{_LARGE}].{{0,40}}[{_WITHIN}]|[{_LARGE}{_WITHIN}](?=$|[\d\s,，、)）-])|[\w.]@\w|{_IP}",
         re.I,
     ),
     "link": re.compile(rf"https?:\S*|(?<![@\w.-])[\w-]+(?:\.[\w-]+)*\.[a-z]{{2,12}}(?:/\S*|\b(?![.@]))|{_IP}", re.I),

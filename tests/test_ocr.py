@@ -4,6 +4,7 @@ import io
 import platform
 import subprocess
 import sys
+import types
 
 import pytest
 from hypothesis import given
@@ -224,7 +225,7 @@ def test_each_of_two_models_is_loaded_once_for_a_phones_screens(monkeypatch):
             place = {"topLeftCoord": (10, 10), "bottomRightCoord": (90, 40)}
             return {"bounds": {0: {"text": "Tota1", "confidence": 0.5} | place}}
 
-    monkeypatch.setattr("faster_paddle.OcrEngine", Model)
+    monkeypatch.setitem(sys.modules, "faster_paddle", types.SimpleNamespace(OcrEngine=Model))
     monkeypatch.setattr(ocr, "_resident", lambda: 0)
     engine, _ = ocr._load("both", "")
     for _ in range(2):

@@ -98,6 +98,7 @@ def test_a_start_loads_only_the_packages_that_every_service_needs(loaded):
 
     assert of_others(packages) - ALLOWED == set()
     assert project == {*RANKS, *PACKAGES} - {
+        "analysis.pool",
         "web.connections",
         "web.worker",
         "web.sockets",

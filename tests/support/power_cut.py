@@ -11,10 +11,9 @@ import os
 import sys
 from pathlib import Path
 
-from analysis.pool import Worker
-
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
+from analysis.pool import Worker
 from app import create_app
 from clock import utc_now
 from settings import Settings
