@@ -90,7 +90,11 @@ def _is_over(view: View, label: Value | None, value: Value) -> bool:
     """Whether an amount is set large, and what names it is above it or no usual label."""
     line = _line_of(view, value)
     is_above = label is not None and label.lines[0].top < line.top
-    return line.height >= LARGE * view.layout.median and (is_above or not value.label)
+    return _is_large(view, line) and (is_above or not value.label)
+
+
+def _is_large(view: View, line: Line) -> bool:
+    return line.height >= LARGE * view.layout.median
 
 
 def _in_head(view: View, entries: list[_Held]) -> Value | None:
@@ -104,18 +108,14 @@ def _first_large(view: View) -> tuple[Price, Value] | None:
     """The first of several amounts that are set large."""
     for line in view.layout.lines:
         price = view.money.amount(line.text)
-        if price is not None and line.height >= LARGE * view.layout.median:
+        if price is not None and _is_large(view, line):
             return price, Value(line.text, (line,), "rest", "")
     return None
 
 
 def _single(view: View) -> list[_Held]:
     """The one large amount in a unit that is no currency."""
-    large = [
-        line
-        for line in view.layout.lines
-        if line.height >= LARGE * view.layout.median and _is_sum_of(view, line.text)
-    ]
+    large = [line for line in view.layout.lines if _is_large(view, line) and _is_sum_of(view, line.text)]
     named = _label_of(view, Value(large[0].text, (large[0],), "rest", "")) if large else None
     return [_Held(named.text[:ENTRY], large[0].text.strip(), (large[0], *named.lines))] if named else []
 
@@ -131,11 +131,11 @@ def _is_sum_of(view: View, text: str) -> bool:
 def _label_of(view: View, value: Value) -> Value | None:
     """What an amount is called: by the text before it on its line, or closest above or below it."""
     line = _line_of(view, value)
-    price = view.money.price(line.text)
-    before = plain(line.text[: price.start]) if price is not None else ""
     if value.label:
         own = next((one for one in value.lines if one is not line), line)
         return Value(value.label, (own,), "rest", "")
+    price = view.money.price(line.text)
+    before = plain(line.text[: price.start]) if price is not None else ""
     if is_title(before, 4):
         return Value(before.rstrip(":： "), (line,), "rest", "")
     near = [

@@ -48,10 +48,13 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     words.
     """
     said = _of_record(view, records[0], language) if records else ""
-    if view.kind in _NOTIFIED and (found := notices_of(view.layout)):
-        said = _of_notices(found, language)
+    if view.kind in _NOTIFIED and (notices := notices_of(view.layout)):
+        said = _of_notices(notices, language)
     elif not said or records[0].type in _OPEN:
-        said = _fuller(view, _of_app(view.app, said or _named(view, language), language), language)
+        found = _heading(view)
+        said = _fuller(
+            view, found, _of_app(view.app, said or _named(view, found, language), language), language
+        )
     elif records[0].type in _OF_APP:
         said = _of_app(view.app, said, language)
     return shortened(one_line(said), MAX_TITLE)
@@ -61,16 +64,16 @@ def summary(view: View, records: Sequence[Record], named: str, category: str, la
     """One or two sentences about the screen whose title is `named`, at most `SUMMARY_LENGTH` characters."""
     if not view.layout.all_lines:
         return _texts(language)["no_text"]
-    is_notice = view.kind in ("lock_screen", "notices", "code")
+    found, is_notice = _heading(view), view.kind in ("lock_screen", "notices", "code")
     sentence = _notified(view, language) if is_notice else ""
     if not sentence and records:
         sentence = _spoken(view, records[0], language) or templates.summary(records[0], language)
         if not is_notice and records[0].type != "Conversation" and _repeats(sentence, named):
-            sentence = _told(view, language) or sentence
-    said = templates.finished(sentence or _facts(view, category, language), view.app, language)
+            sentence = _told(view, found, language) or sentence
+    said = templates.finished(sentence or _facts(view, found, category, language), view.app, language)
     if is_notice or (records and records[0].type not in _LISTS):
         return said
-    more = _parts(view, said, MORE, SUMMARY_LENGTH - ALSO)
+    more = _parts(view, found, said, MORE, SUMMARY_LENGTH - ALSO)
     also = _texts(language)["also"].format(said=said, entries=enumerated(more, language, MORE))
     return also if more else said
 
@@ -84,6 +87,10 @@ def _repeats(sentence: str, title: str) -> bool:
     """Whether a sentence has hardly a word that the title lacks."""
     words = set(_WORD.findall(sentence.casefold()))
     return len(words - set(_WORD.findall(title.casefold()))) <= min(2, len(words) // 4)
+
+
+def _heading(view: View) -> Heading | None:
+    return heading(view.layout.main, view.kind, view.app)
 
 
 def _texts(language: str) -> dict[str, str]:
@@ -118,10 +125,9 @@ def _of_notices(found: Sequence[Entry], language: str) -> str:
     return texts["notices"].format(entries=enumerated(heads, language, PARTS))
 
 
-def _named(view: View, language: str) -> str:
+def _named(view: View, found: Heading | None, language: str) -> str:
     """The heading, and what the screen has."""
     layout, texts = view.layout.main, _texts(language)
-    found = heading(layout, view.kind, view.app)
     if found is None:
         return contents.sentence(layout, None, LONGEST) or _first_text(layout)
     subject = found.text
@@ -134,14 +140,13 @@ def _named(view: View, language: str) -> str:
     return subject
 
 
-def _fuller(view: View, named: str, language: str) -> str:
+def _fuller(view: View, found: Heading | None, named: str, language: str) -> str:
     """A title with the values of its screen behind it, or else its largest texts, as far as there is room."""
     layout, texts = view.layout.main, _texts(language)
     if layout.dialog or view.kind == "profile" or wide(named) >= ENOUGH:
         return named
-    found = heading(layout, view.kind, view.app)
     is_own = found is not None and (not found.generic or found.text.casefold() == view.app.casefold())
-    parts = _parts(view, named, OF_OWN if is_own else PARTS, ROOM, counts=False)
+    parts = _parts(view, found, named, OF_OWN if is_own else PARTS, ROOM, counts=False)
     if re.search(r": |：", named):
         return texts["comma"].join([named, *parts])
     is_short = all(len(part.split()) <= SHORT for part in parts)
@@ -149,13 +154,14 @@ def _fuller(view: View, named: str, language: str) -> str:
     return texts["named"].format(title=named, entries=said) if parts else named
 
 
-def _parts(view: View, known: str, most: int, room: int, *, counts: bool = True) -> list[str]:
+def _parts(
+    view: View, found: Heading | None, known: str, most: int, room: int, *, counts: bool = True
+) -> list[str]:
     """The values of a screen, or else its first entry and its largest texts, as far as `known` lacks them and
     has room behind it, Chinese characters counted double; with `counts` also those that begin with a number.
     A secret is none of them.
     """
     layout = view.layout.main
-    found = heading(layout, view.kind, view.app)
     listed = contents.values(layout, view.kind)
     if len(listed) < 2:
         names = [entry.name for entry in contents.named(layout, found)]
@@ -199,20 +205,19 @@ def _spoken(view: View, record: Record, language: str) -> str:
     return texts["chat" if whom else "chat_alone"].format(whom=whom, said=quoted)
 
 
-def _told(view: View, language: str) -> str:
+def _told(view: View, found: Heading | None, language: str) -> str:
     """The text of a screen to read, or its labelled values where there are some."""
     layout = view.layout.main
     if contents.is_running(layout):
-        return contents.sentence(layout, heading(layout, view.kind, view.app), SAID)
+        return contents.sentence(layout, found, SAID)
     values = contents.values(layout, view.kind)
     return enumerated(values, language, VALUES) if len(values) >= 2 else ""
 
 
-def _facts(view: View, category: str, language: str) -> str:
+def _facts(view: View, found: Heading | None, category: str, language: str) -> str:
     """A sentence about a screen without a record: its kind and its heading, with what it says beside that."""
     texts, screens = _texts(language), _SENTENCES[language]["screen"]
     layout = view.layout.main
-    found = heading(layout, view.kind, view.app)
     name, screen = found.text if found else "", str(screens.get(view.kind) or screens[category])
     entered = _entered(view, found, language)
     is_text = contents.is_running(layout) or len(entered) < 2

@@ -16,10 +16,8 @@ _TABLE = wordlists.table("questions")
 _ENGLISH_FIELDS = (names.partition("|")[0].strip().split(", ") for names in FIELDS.values())
 _FIELD_NAMES = CHINESE_FIELDS.union(*_ENGLISH_FIELDS)
 _DAYS = either(_TABLE["days_named"])
-_ASKS_CLOCK, _CLOCK = (
-    re.compile(either(_TABLE["clock"])),
-    re.compile(rf"(?<!\d){CLOCK}|\d ?[ap]m\b|\d[点點]", re.I),
-)
+_ASKS_CLOCK = re.compile(either(_TABLE["clock"]))
+_CLOCK = re.compile(rf"(?<!\d){CLOCK}|\d ?[ap]m\b|\d[点點]", re.I)
 _DAY_NAMED = re.compile(_DAYS, re.I)
 _IP = r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])"
 _SIGNS = rf"(?:{SIGN}|[\u20a0-\u20c0])"  # the block of currency signs
@@ -31,12 +29,12 @@ _ANSWERS: dict[Wish, re.Pattern[str]] = {
         r"|(?<![\d.,+$€£¥−-])(?:0?[1-9]|[12]\d|3[01])[./-](?:0?[1-9]|[12]\d|3[01])(?!\d)|\d{1,2}[点號号日]|^\d{1,2}(?= (?-i:[A-Z])[^\W\d]+$)",
         re.I,
     ),
-    "long": re.compile(rf"\d ?(?:h\b|{any_of(_BEHIND['long'])})(?!\w{{0,20}} ?(?:{any_of(_TABLE['past'])}))|^\d{{1,3}}:[0-5]\d(?::[0-5]\d)?$", re.I),
-    "amount": re.compile(rf"{_SIGNS} ?{NUMBER}|{NUMBER} ?(?:{any_of(_BEHIND['amount'])})|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)|^\d{{1,7}}[.,]\d(?= ?(?:\(|$))|^[-+−]\d[\d.,]*$"),
+    "long": re.compile(rf"\d ?(?:h\b|{any_of(_BEHIND['long'])})(?!\w{{0,20}} ?{any_of(_TABLE['past'])})|^\d{{1,3}}:[0-5]\d(?::[0-5]\d)?$", re.I),
+    "amount": re.compile(rf"{_SIGNS} ?{NUMBER}|{NUMBER} ?{any_of(_BEHIND['amount'])}|(?<!\d)\d{{1,7}}[.,]\d\d(?!\d)|^\d{{1,7}}[.,]\d(?= ?(?:\(|$))|^[-+−]\d[\d.,]*$"),
     "who": re.compile(rf"(?:^|[\s:：])[A-Z][a-z]+(?: [A-Z][a-z]+){{0,3}}|@\w|{any_of(_BEHIND['who'])}"),
     "where": re.compile(
         rf"{either(_TABLE['places'])}|(?-i:\b(?:at|in) (?:the )?[A-Z]|\d{{1,4}} (?!{MONTH})[A-Z][a-z]+)"
-        rf"|[a-zß-ÿ](?:{any_of(_BEHIND['where'])}) ?\d|[{_LARGE}].{{0,40}}[{_WITHIN}]|[{_LARGE}{_WITHIN}](?=$|[\d\s,，、)）-])|[\w.]@\w|{_IP}",
+        rf"|[a-zß-ÿ]{any_of(_BEHIND['where'])} ?\d|[{_LARGE}].{{0,40}}[{_WITHIN}]|[{_LARGE}{_WITHIN}](?=$|[\d\s,，、)）-])|[\w.]@\w|{_IP}",
         re.I,
     ),
     "link": re.compile(rf"https?:\S*|(?<![@\w.-])[\w-]+(?:\.[\w-]+)*\.[a-z]{{2,12}}(?:/\S*|\b(?![.@]))|{_IP}", re.I),
