@@ -17,7 +17,7 @@ from datetime import date, datetime, time, timedelta
 from typing import NamedTuple
 
 from rules import wordlists
-from rules.entities import MONTH
+from rules.entities import MONTH, SHORT_WEEKDAYS
 from rules.wordlists import END, START, any_in, any_of
 
 # Without a year, a day up to this long ago is rather a past one than one of the next year.
@@ -368,7 +368,6 @@ _D = r"(?P<d>3[01]|[12]\d|0?[1-9])"
 _E = r"(?P<e>3[01]|[12]\d|0?[1-9])"
 _TO = rf"(?:-|{any_in('days', 'day_ranges')})"
 _ANY_MONTH = any_of(_MONTHS)
-_SHORT = [forms.split()[0] for forms in wordlists.listed("days", "weekdays_short")]
 _ALONE = r"(?<![\d./:$€£¥#-])"
 _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...] = (
     # A clock may follow without a space: recognised text loses some.
@@ -439,7 +438,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
     (
         re.compile(
             r"(?<![A-Za-z])(?:(?P<next>next|this) )?(?P<w>"
-            + any_of([*map(str.capitalize, _SHORT_WEEKDAYS), *map(str.upper, _SHORT)])
+            + any_of([*map(str.capitalize, _SHORT_WEEKDAYS), *map(str.upper, SHORT_WEEKDAYS)])
             + r")(?![A-Za-z])\.?"
         ),
         _of_week,
@@ -453,7 +452,7 @@ _DAYS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Day | None]], ...]
         _of_week,
     ),
     (re.compile(rf"(?<![a-z\d])(?:the ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
-    (re.compile(rf"(?<={any_of(['day', *_SHORT])} ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
+    (re.compile(rf"(?<={any_of(['day', *SHORT_WEEKDAYS])} ){_D}{_ORDINAL}(?![a-z\d])", re.IGNORECASE), _nth),
     (
         re.compile(
             rf"(?<![\d排车栋路座第月年\u3041-\u30ff]){_D}[日号]"

@@ -13,6 +13,10 @@ from rules import sensitive
 
 TOO_MUCH = "not sent: there is too much in the arguments to look whether something sensitive is in them."
 MAX_VALUES = 2_000  # texts of a call's arguments that are looked at one by one
+MAX_SPLIT = 300  # characters of a text that may be a piece of a number that was split over calls
+
+_SINGLE_DIGITS = re.compile(r"(?<![0-9])([0-9])[ ,;._/|-]{1,3}(?=[0-9](?![0-9]))")
+_NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,2}[0-9][0-9 ]{2,24}(?![A-Za-z0-9])")
 
 
 def kinds_in(arguments: Any, *, earlier: Sequence[Any] = ()) -> tuple[str, ...]:
@@ -66,15 +70,6 @@ def _usual(character: str) -> str:
     if category in ("Nd", "No", "Nl", "Ll", "Lu"):
         return unicodedata.normalize("NFKC", character)
     return character
-
-
-_SINGLE_DIGITS = re.compile(r"(?<![0-9])([0-9])[ ,;._/|-]{1,3}(?=[0-9](?![0-9]))")
-
-
-_NUMBER = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{0,2}[0-9][0-9 ]{2,24}(?![A-Za-z0-9])")
-
-
-MAX_SPLIT = 300  # characters of a text that may be a piece of a number that was split over calls
 
 
 def _numbers(*values: str) -> str:

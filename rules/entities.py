@@ -22,6 +22,9 @@ _DAYS = wordlists.table("days")
 MONTH = any_of(
     name.capitalize() for language in ("en", "de") for name in re.findall(r"\w+", _DAYS["months"][language])
 )
+_WEEKDAYS = wordlists.entries(_DAYS["weekdays"]["en"])
+SHORT_WEEKDAYS = [forms.split()[0] for forms in wordlists.listed("days", "weekdays_short")]  # "mon", "tue"
+WEEKDAY, SHORT_WEEKDAY = any_of(_WEEKDAYS), any_of(SHORT_WEEKDAYS)  # English ones
 
 
 def entities_in(text: str) -> list[Entity]:
@@ -233,7 +236,7 @@ _TIME = re.compile(
 )
 _HAS_YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY_WORD = re.compile(
-    any_of([*wordlists.entries(_DAYS["weekdays"]["en"]), *wordlists.listed("days", "beside_times")])
+    any_of([*_WEEKDAYS, *wordlists.listed("days", "beside_times")])
     + rf"|(?:周|星期)[一二三四五六日天]|{_CHINESE_TIME}",
     re.IGNORECASE,
 )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from engines.lines import Line
 from rules import wordlists
-from rules.entities import MONTH, TOP_LEVEL
+from rules.entities import MONTH, SHORT_WEEKDAY, TOP_LEVEL, WEEKDAY
 from rules.kinds import WHEN_RIGHT
 from rules.layout import Block, Layout, folded, is_chinese, letters, plain, weight
 from rules.names import is_generic, without_count
@@ -38,15 +38,13 @@ _LINKS = wordlists.words(wordlists.table("names")["plain"]["links"])
 _SITE = re.compile(
     rf"(?:https?://)?(?:www\.)?((?:[\w-]{{1,63}}\.){{1,6}}{TOP_LEVEL})(?:[/?]\S{{0,200}})?", re.IGNORECASE
 )
-_WEEKDAY = wordlists.any_of(wordlists.table("days")["weekdays"]["en"].replace(",", " "))
-_DAY = wordlists.any_of([one.split()[0] for one in wordlists.listed("days", "weekdays_short")])
 _UNITS = {name: wordlists.any_of(words) for name, words in _WORDS["measures"].items()}
 # A distance or a time, days of a week in a row, a weekday with a time.
 _MEASURE = re.compile(
-    rf"\d{{1,3}} ?(?:{_UNITS['latin']}\b|{_UNITS['chinese']})"
-    rf".{{0,24}}|[日一二三四五六 ]{{7,14}}|{_DAY}\w{{0,6}}\W.{{0,20}}\d\d:\d\d.{{0,14}}|{_DAY}\W.{{8,40}}"
-    rf"|(?:{_WEEKDAY}|{_DAY}\.?)(?:\W{{1,2}}\d{{1,2}})?"
-    rf"|\d{{1,2}}\W{{0,2}}{_WEEKDAY}|v?\d+(?:\.\d+){{1,3}}.{{0,8}}",
+    rf"\d{{1,3}} ?(?:{_UNITS['latin']}\b|{_UNITS['chinese']}).{{0,24}}|[日一二三四五六 ]{{7,14}}"
+    rf"|{SHORT_WEEKDAY}\w{{0,6}}\W.{{0,20}}\d\d:\d\d.{{0,14}}|{SHORT_WEEKDAY}\W.{{8,40}}"
+    rf"|(?:{WEEKDAY}|{SHORT_WEEKDAY}\.?)(?:\W{{1,2}}\d{{1,2}})?"
+    rf"|\d{{1,2}}\W{{0,2}}{WEEKDAY}|v?\d+(?:\.\d+){{1,3}}.{{0,8}}",
     re.IGNORECASE,
 )
 _AGO = re.compile(
@@ -55,7 +53,7 @@ _AGO = re.compile(
 )
 _LENS = re.compile(r"^[qoaω⌕] (?=\w)")  # the sign before a field for a search
 _DATED = re.compile(
-    rf"{MONTH}|{_WEEKDAY}|{_DAY}|[ap]m|星期|\d|[年月日周]",
+    rf"{MONTH}|{WEEKDAY}|{SHORT_WEEKDAY}|[ap]m|星期|\d|[年月日周]",
     re.IGNORECASE,
 )
 _BATTERY = re.compile(

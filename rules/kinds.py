@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from engines.lines import Line
 from rules import wordlists
-from rules.entities import CLOCK, MONTH, NUMBER, SIGN
+from rules.entities import CLOCK, MONTH, NUMBER, SHORT_WEEKDAY, SIGN, WEEKDAY
 from rules.layout import Block, Layout, is_chinese, is_clock, weight
 
 ENOUGH = 3.0
@@ -181,7 +181,7 @@ AGO = (
     rf"|\d{{1,3}} (?:{_ANY['ago long']})s? ago|\d{{1,2}} (?:minutes?|hours?)(?= ?$)"
     rf"|vor \d{{1,3}} \w{{1,8}}\.?|\d{{1,3}} ?(?:{_ANY['ago chinese']})前"
 )
-_DAY = rf"{_ANY['weekdays long']}|(?:{_ANY['weekdays short']})\.?|(?:周|星期|週)[一二三四五六日天]"
+_DAY = rf"{WEEKDAY}|{SHORT_WEEKDAY}\.?|(?:周|星期|週)[一二三四五六日天]"
 WHEN_RIGHT = re.compile(
     rf"\W{{0,3}}(?:{AGO}|{_DAY}|{CLOCK}(?: ?[ap]m)?|\d{{1,2}}[-/.月]\d{{1,2}}日?"
     rf"|{MONTH}\.? \d{{1,2}}(?:, \d{{4}})?|\d{{1,2}} {MONTH}\.?|\d{{4}}-\d{{2}}-\d{{2}})\W{{0,4}}",

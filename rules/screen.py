@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from engines.lines import Line, Page
-from rules import wordlists
+from rules.wordlists import END, START, any_in
 
 # The strip in which a status bar ends, as a part of the height, and of the width because a long capture is
 # many screens high. Pictures of a phone in its frame have it lower than the screen itself would.
@@ -24,23 +24,18 @@ BARS = 0.16  # of the height: where the bars of a browser end
 UNCERTAIN = 0.8  # confidence below which a short text in the row is a misread icon
 LONGEST_ICONS = 14  # characters of such a text
 
-_PART_OF_DAY = wordlists.any_in("signs", "parts_of_day")
-# What is around a word in letters: none of Latin ones.
-_APART = ("(?<![A-Za-z])", "(?![A-Za-z])")
+_PART_OF_DAY = any_in("screen", "parts_of_day")
 _CLOCK = re.compile(
     rf"\W{{0,3}}(?:{_PART_OF_DAY}\W?)?(?<!\d)(?:[01]?\d|2[0-3])[:：][0-5]\d(?:[:：][0-5]\d)?(?!\d)"
 )
 _SIGNS = re.compile(
     r"\d{1,3} ?%"
     r"|\d{1,4}(?:[.,]\d{1,2})? ?[KMG]?B?/s"
-    r"|(?<![A-Za-z])(?:[2-6]G[A+]?|[AP]\.?M\.?)(?![A-Za-z])"
-    rf"|{_PART_OF_DAY}|{wordlists.any_in('signs', 'networks', *_APART)}"
-    rf"|{wordlists.any_in('signs', 'carriers', *_APART)}",
+    rf"|{START}(?:[2-6]G[A+]?|[AP]\.?M\.?){END}|{_PART_OF_DAY}"
+    rf"|{any_in('screen', 'networks', START, END)}|{any_in('screen', 'carriers', START, END)}",
     re.IGNORECASE,
 )
-_RIBBON = re.compile(
-    rf"[A-Z]{{0,2}}[DO0][EF][BR8][UO][GC]|{wordlists.any_in('signs', 'ribbons')}", re.IGNORECASE
-)
+_RIBBON = re.compile(rf"[A-Z]{{0,2}}[DO0][EF][BR8][UO][GC]|{any_in('screen', 'ribbons')}", re.IGNORECASE)
 _ADDRESS = re.compile(
     r"https?://|localhost[:/]|(?<![\w@.])(?:[\w-]{1,63}\.){1,4}(?:com|org|net|io|dev|cn|de|app|co)/\S",
     re.IGNORECASE,
