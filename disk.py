@@ -175,6 +175,15 @@ def size_of(path: Path) -> int:
         return 0
 
 
+def write_new(path: Path, content: bytes) -> None:
+    """Make a file with this content, for this account alone; durable when this returns."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb", buffering=0) as file:
+        _write_all(file, content)
+        os.fsync(descriptor)
+    sync_file(path.parent)
+
+
 def sync_file(path: Path) -> None:
     """Flush a file's content, or a folder's names, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -192,11 +201,3 @@ def _write_all(file: io.FileIO, data: bytes | bytearray) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
-
-
-def write_new(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(descriptor, "wb", buffering=0) as file:
-        _write_all(file, content)
-        os.fsync(descriptor)
-    sync_file(path.parent)

@@ -27,16 +27,9 @@ from models import Conversation, Message
 from spool import keep_bytes, new_place
 
 MAX_TITLE = 60
-
-
 ATTACHMENT_TYPE = "image/jpeg"
-
-
 OWN_TOOL = "save_memory"  # its results are the person's or the model's words
-
-
 CHUNK = 50  # messages that one query reads of a history
-
 
 Turn = list[Message]  # a user message and what followed it, in order
 
@@ -72,10 +65,8 @@ def begin_turn(
         message.attachment_key = keep_bytes(picture, path)
         disk.sync_file(path.parent)
         message.attachment_bytes = path.stat().st_size
-        message.attachment_path, message.attachment_type = (
-            str(path.relative_to(database.store().folder)),
-            ATTACHMENT_TYPE,
-        )
+        message.attachment_path = str(path.relative_to(database.store().folder))
+        message.attachment_type = ATTACHMENT_TYPE
         message.attachment_generation = database.store().ring.generation
     try:
         with db.atomic():

@@ -232,10 +232,8 @@ class RemoteModel:
                 )
             if finish_reason.startswith(("content_filter", "safety")):
                 raise AnswerUnusable("The provider's content filter stopped the answer.")
-            text, calls = (
-                completions.content(message.get("content")),
-                completions.calls(message.get("tool_calls")),
-            )
+            text = completions.content(message.get("content"))
+            calls = completions.calls(message.get("tool_calls"))
             thoughts = {
                 name: message[name]
                 for name in ("reasoning_content", "reasoning_details")

@@ -24,7 +24,7 @@ from assistant import chat, openings, recollection
 from clock import utc_now
 from database import db
 from disk import DamagedFile
-from disk import _write_all as WRITE_ALL
+from disk import _write_all as write_all
 from engines import configuration
 from engines.circuit import Circuit
 from models import Analysis, Memory, Message, Photo
@@ -204,7 +204,7 @@ def test_a_service_starts_on_a_full_disk_and_shows_what_is_there(service, disk):
 def test_a_write_that_finds_no_room_leaves_nothing_whichever_it_is(
     client, settings, monkeypatch, picture, problem
 ):
-    write, left = WRITE_ALL, [0]
+    write, left = write_all, [0]
 
     def writes(file, data):
         left[0] -= 1
