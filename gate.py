@@ -128,7 +128,7 @@ class Mark(NamedTuple):
 
 Marks = Mapping[int, Mark]  # by the ids of photos
 
-BATCH = 50  # photos that are judged in one transaction: about 10 ms
+BATCH = 15  # photos that are judged in one transaction: about 0.1 s, while nobody else can write
 MAX_REMEMBERED = 4_000  # characters of a text whose judgement is remembered
 
 
@@ -147,6 +147,13 @@ def mark_as_now(photo_ids: Collection[int]) -> None:
     rows = Analysis.select(Analysis.photo, Analysis.visible_text).where(Analysis.photo.in_(list(photo_ids)))
     for row in list(rows):
         mark(row.photo_id, row.visible_text)
+
+
+def is_behind() -> bool:
+    """Whether there are photos that no or earlier rules have judged."""
+    if models.stored_value("gate.rules", 0) != sensitive.VERSION:
+        return True
+    return Analysis.select().where(models.UNJUDGED).exists()
 
 
 def mark_older() -> list[int]:

@@ -3,6 +3,7 @@ looked through for dates by the present rules, the newest first.
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, cast
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 
 PROGRESS_EVERY = 100  # photos read or judged in the background between two lines in the log
 JUDGED_AT_ONCE = 40  # photos that are looked at in a step, with up to 5 ms each
+ROOM = 0.06  # seconds after a step that only writes, in which waiting writers get through
 
 
 class Judged(msgspec.Struct):
@@ -56,11 +58,23 @@ class Backlog:
         return any(step() for step in steps)
 
     def mark_older(self) -> bool:
-        """Mark what is sensitive on some photos that earlier rules judged; False when there are none."""
-        with database.scope(), db.atomic():
-            judged = gate.mark_older()
-            lexicon.redact_anew(judged)
-            records.file(judged)
+        """Mark what is sensitive on some photos that earlier rules judged; False when there are none. One
+        thread of all processes does it: two, one after the other, would leave no room for others that write.
+        """
+        with database.scope():
+            if not gate.is_behind():  # before the lock: an idle service writes nothing
+                return False
+        folder = database.store().folder / "jobs"
+        try:
+            with named_lock(folder, "mark-older", 0, busy="Another thread marks."):
+                with database.scope(), db.atomic():
+                    judged = gate.mark_older()
+                    lexicon.redact_anew(judged)
+                    records.file(judged)
+                if judged:
+                    time.sleep(ROOM)
+        except Unavailable:
+            return False
         return bool(judged)
 
     def read_older(self) -> bool:

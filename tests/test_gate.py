@@ -23,6 +23,7 @@ from database import db
 from engines.findings import MemoryCandidate
 from engines.lines import Line, Page
 from errors import AnswerUnusable, BadInput, ProviderDown, ProviderRefused, Unavailable
+from locks import named_lock
 from models import Analysis, McpServer
 from rules import sensitive
 from rules.embedded import LocalModel
@@ -215,6 +216,17 @@ def test_photos_stored_before_are_marked_in_the_background_from_what_was_read(cl
     assert eyes.calls == calls
     with database.scope():
         assert gate.mark_older() == []
+
+
+def test_one_thread_at_a_time_marks_photos_stored_before(client, reading, eyes, settings):
+    stored(client, reading, eyes, *SENSITIVE)
+    with database.scope():
+        Analysis.update(sensitive="", judged=False).execute()
+    with named_lock(settings.data_dir / "jobs", "mark-older", 0, busy=""):
+        assert reading.backlog.mark_older() is False
+        with database.scope():
+            assert Analysis.select().where(~Analysis.judged).count() == 1
+    assert reading.backlog.mark_older() is True
 
 
 def test_a_text_that_only_a_remote_model_has_seen_marks_the_photo_too(client, fake_llm, worker):
