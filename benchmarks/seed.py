@@ -144,6 +144,7 @@ def fill(settings: Settings, size: int, *, now: datetime, alike: int = ALIKE) ->
     ):
         for pragma in ("synchronous = OFF", f"cache_size = -{CACHE}", f"wal_autocheckpoint = {LOG}"):
             db.execute_sql(f"PRAGMA {pragma}")
+        gate.mark_older()  # notes the rules of this version, by which all that follows is marked
         # One transaction spans many photos, so the queue must not open scopes of its own.
         with mock.patch.object(database, "scope", contextlib.nullcontext):
             for first in range(0, size, alike):
