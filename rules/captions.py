@@ -11,19 +11,16 @@ from collections.abc import Sequence
 
 from engines.findings import MAX_TITLE, Entity
 from engines.records import Record
-from rules import contents, sensitive, templates, wordlists, writings
-from rules.headings import Heading, first_sentence, heading, is_day, is_title
-from rules.layout import Layout, plain, wide
-from rules.lists import Entry, entries, is_headed, notices_of
+from rules import contents, naming, sensitive, templates, wordlists, writings
+from rules.headings import Heading, heading, is_day
+from rules.layout import wide
+from rules.lists import Entry, entries, notices_of
 from rules.templates import SUMMARY_LENGTH, enumerated
 from rules.view import View
 from text import one_line, shortened
 
-SAID, QUOTED, LONGEST = 150, 72, 70  # characters of a text, of an entry, of a title without a heading
-# Parts behind a heading, and behind one that names something of its own; with Chinese characters counted
-# double, the room of a title with its parts, and the length of a heading that needs none.
-PARTS, OF_OWN, ROOM, ENOUGH = 3, 1, 60, 30
-SHORT = 4  # words of parts with "and" between them
+SAID, QUOTED = 150, 72  # characters of a text, of an entry
+HEADS = 3  # of several notifications in a title
 MORE, ALSO = 6, 10  # texts behind a summary, and characters of the words before them
 LISTED = 3  # entries of a list, with fewer of which it has none
 VALUES = 3  # entries or values in a summary
@@ -31,15 +28,11 @@ MOST_SAID = 3  # entries with what is below each
 MESSAGES, MESSAGE = 3, 58  # of a conversation, the newest, in a summary; characters of each
 
 _NOTIFIED = ("lock_screen", "notices")
-# The field with what is below a bar like "Messages" or "Comments".
-_BELOW_BAR = {"MessageList": "entries", "SocialMediaPosting": "text"}
-# Records whose titles have the app, and those of them that have more of the screen, too.
-_OF_APP = frozenset(["CalendarView", "MessageList", "SettingsPage", "SocialMediaPosting", "TaskList"])
-_OPEN = frozenset(["Article", "Balance"])
+# Records of screens that are named by their texts: what they list is not what they are called.
+_SHOWN = frozenset(["Article", "Balance", "CalendarView", "SettingsPage", "SocialMediaPosting", "TaskList"])
 _LISTS = frozenset(["Balance", "SettingsPage"])  # records that have a part of what their screens have
 _WORD = re.compile(r"[^\W\d_\u2e80-\u9fff]+|[\u2e80-\u9fff]|\d+")
 _KEY = re.compile(r"[\w+/=-]{22}", re.ASCII)  # of a wallet or a device: nobody reads it
-_COUNTED = re.compile(r"[^\w€$£¥₹]{0,9}\d")  # a count or a time before other words
 _SENTENCES = wordlists.table("sentences")
 
 
@@ -47,16 +40,14 @@ def title(view: View, records: Sequence[Record], language: str) -> str:
     """The line that a person would give the screenshot, at most `MAX_TITLE` characters; "" when it has no
     words.
     """
-    said = _of_record(view, records[0], language) if records else ""
     if view.kind in _NOTIFIED and (notices := notices_of(view.layout)):
         said = _of_notices(notices, language)
-    elif not said or records[0].type in _OPEN:
-        found = _heading(view)
-        said = _fuller(
-            view, found, _of_app(view.app, said or _named(view, found, language), language), language
-        )
-    elif records[0].type in _OF_APP:
-        said = _of_app(view.app, said, language)
+    elif not records or records[0].type in _SHOWN:
+        said = _of_app(view.app, _chosen(view, language), language)
+    else:
+        said = _of_list(view, records[0], language)
+        if records[0].type == "MessageList":
+            said = _of_app(view.app, said, language)
     return shortened(one_line(said), MAX_TITLE)
 
 
@@ -73,7 +64,7 @@ def summary(view: View, records: Sequence[Record], named: str, category: str, la
     said = templates.finished(sentence or _facts(view, found, category, language), view.app, language)
     if is_notice or (records and records[0].type not in _LISTS):
         return said
-    more = _parts(view, found, said, MORE, SUMMARY_LENGTH - ALSO)
+    more = _parts(view, found, said)
     also = _texts(language)["also"].format(said=said, entries=enumerated(more, language, MORE))
     return also if more else said
 
@@ -98,22 +89,18 @@ def _texts(language: str) -> dict[str, str]:
     return found
 
 
-def _of_record(view: View, record: Record, language: str) -> str:
-    """The title by the template of the record's type, unless the screen's bar says what is listed."""
-    said = "" if view.kind in _NOTIFIED else templates.title(record, language)
-    if record.type == "SettingsPage" and is_headed(name := str(record.get("name") or "")):
-        listed = templates.worded(record, "entries", "", language)
-        return _texts(language)["named"].format(title=name, entries=listed) if listed else name
-    field = _BELOW_BAR.get(record.type, "")
-    head = heading(view.layout, view.kind, view.app) if field else None
-    if head is None or not head.lines or head.lines[0] not in view.layout.headers[:2]:
+def _of_list(view: View, record: Record, language: str) -> str:
+    """The title by the template of the record's type, with what the bar says above a list of messages."""
+    said = templates.title(record, language)
+    head = _heading(view) if record.type == "MessageList" else None
+    if head is None or not head.generic or not head.lines or head.lines[0] not in view.layout.headers[:2]:
         return said
-    if head.text.casefold() == view.app.casefold() or (record.type == "MessageList" and not head.generic):
+    listed = templates.worded(record, "entries", "head", language)
+    if head.text.casefold() == view.app.casefold() or not listed:
         return said
-    listed = templates.worded(record, "headline" if record.get("headline") else field, "head", language)
     if listed.startswith(head.text):
         return listed
-    return _texts(language)["named"].format(title=head.text, entries=listed) if listed else head.text
+    return _texts(language)["named"].format(title=head.text, entries=listed)
 
 
 def _of_notices(found: Sequence[Entry], language: str) -> str:
@@ -122,44 +109,30 @@ def _of_notices(found: Sequence[Entry], language: str) -> str:
     if len(found) == 1:
         return texts["notification"].format(app=found[0].name, said=found[0].said).strip(":： ")
     heads = [one.said.partition(": ")[0] or one.name for one in found]
-    return texts["notices"].format(entries=enumerated(heads, language, PARTS))
+    return texts["notices"].format(entries=enumerated(heads, language, HEADS))
 
 
-def _named(view: View, found: Heading | None, language: str) -> str:
-    """The heading, and what the screen has."""
-    layout, texts = view.layout.main, _texts(language)
-    if found is None:
-        return contents.sentence(layout, None, LONGEST) or _first_text(layout)
-    subject = found.text
-    if view.kind == "profile" and not found.generic:
-        return texts["profile"].format(name=subject)
-    if view.kind == "post" and subject.casefold() == view.app.casefold():
-        return texts["feed"].format(app=subject)
-    if view.kind in ("payment", "accounts", "shop") and (amount := contents.amount(layout)):
-        subject = subject if amount in subject else f"{subject}{texts['behind']}{amount}"
-    return subject
+def _chosen(view: View, language: str) -> str:
+    """The texts of a screen that a person would put in its title, and the amount of something paid."""
+    texts = _texts(language)
+    found = naming.parts(view.layout, view.kind, view.app)
+    open_ = [part for part in found if not _KEY.search(part.text) and not sensitive.kinds(part.text)]
+    said = [part.text for part in naming.chosen(open_)]
+    if sensitive.kinds(" ".join(said)):
+        said = said[:1]
+    if not said:
+        return ""
+    if len(said) == 1 and view.kind == "post" and said[0].casefold() == view.app.casefold():
+        return texts["feed"].format(app=said[0])
+    if view.kind == "profile" and len(said) == 1:
+        return texts["profile"].format(name=said[0])
+    behind = texts["comma"].join(said[1:])
+    return texts["named"].format(title=said[0].rstrip(":："), entries=behind) if behind else said[0]
 
 
-def _fuller(view: View, found: Heading | None, named: str, language: str) -> str:
-    """A title with the values of its screen behind it, or else its largest texts, as far as there is room."""
-    layout, texts = view.layout.main, _texts(language)
-    if layout.dialog or view.kind == "profile" or wide(named) >= ENOUGH:
-        return named
-    is_own = found is not None and (not found.generic or found.text.casefold() == view.app.casefold())
-    parts = _parts(view, found, named, OF_OWN if is_own else PARTS, ROOM, counts=False)
-    if re.search(r": |：", named):
-        return texts["comma"].join([named, *parts])
-    is_short = all(len(part.split()) <= SHORT for part in parts)
-    said = enumerated(parts, language) if is_short else texts["comma"].join(parts)
-    return texts["named"].format(title=named, entries=said) if parts else named
-
-
-def _parts(
-    view: View, found: Heading | None, known: str, most: int, room: int, *, counts: bool = True
-) -> list[str]:
-    """The values of a screen, or else its first entry and its largest texts, as far as `known` lacks them and
-    has room behind it, Chinese characters counted double; with `counts` also those that begin with a number.
-    A secret is none of them.
+def _parts(view: View, found: Heading | None, known: str) -> list[str]:
+    """The values of a screen, or else its first entry and its largest texts, as far as `known`, its summary,
+    lacks them and has room behind it. A secret is none of them.
     """
     layout = view.layout.main
     listed = contents.values(layout, view.kind)
@@ -169,7 +142,7 @@ def _parts(
     parts: list[str] = []
     for part in listed:
         said = "  ".join([known, *parts])
-        if len(parts) == most or wide(f"{said}  {part}") > room or (not counts and _COUNTED.match(part)):
+        if len(parts) == MORE or wide(f"{said}  {part}") > SUMMARY_LENGTH - ALSO:
             continue
         if (
             not is_day(part)
@@ -186,12 +159,6 @@ def _of_app(app: str, title: str, language: str) -> str:
     if not title or app.casefold() in title.casefold():
         return title
     return _texts(language)["of_app"].format(app=app, title=title)
-
-
-def _first_text(layout: Layout) -> str:
-    """The first text that says something."""
-    worded = [text for block in layout.blocks if is_title(text := plain(block.text))]
-    return first_sentence(worded[0], LONGEST) if worded else ""
 
 
 def _spoken(view: View, record: Record, language: str) -> str:

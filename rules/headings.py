@@ -35,7 +35,7 @@ _NEVER_BEGINS = tuple(wordlists.lines(_WORDS["never"]["begins"]))
 _GENERIC = frozenset(wordlists.lines(_WORDS["generic"]["words"]))
 _HEADED = wordlists.words(_WORDS["kinds"]["headed"])
 _LINKS = wordlists.words(wordlists.table("names")["plain"]["links"])
-_SITE = re.compile(
+SITE = re.compile(
     rf"(?:https?://)?(?:www\.)?((?:[\w-]{{1,63}}\.){{1,6}}{TOP_LEVEL})(?:[/?]\S{{0,200}})?", re.IGNORECASE
 )
 _UNITS = {name: wordlists.any_of(words) for name, words in _WORDS["measures"].items()}
@@ -82,19 +82,26 @@ def heading(layout: Layout, kind: str, app: str) -> Heading | None:
     """What names the screen; None where no line does."""
     layout = layout.main
     best: tuple[float, Heading] | None = None
-    for block, score in _candidates(layout, kind):
+    for block, score in scores(layout, kind):
         text = without_count(plain(block.text))
         if not is_title(text, 2 if block.lines[0] in layout.headers else 3) or (
             len(text) > DATES and is_day(text)
         ):
             continue
         generic, is_app = names_nothing(text), text.casefold() == app.casefold()
-        score += _worth(layout, block, text) - (APP if is_app else GENERIC if generic else 0)
+        score -= APP if is_app else GENERIC if generic else 0
         if best is None or score > best[0]:
             best = score, Heading(first_sentence(text, LONGEST), block.lines, generic or is_app)
     if layout.caption and is_title(layout.caption) and best is None:
         return Heading(first_sentence(layout.caption, LONGEST), (), False)
     return best[1] if best else None
+
+
+def scores(layout: Layout, kind: str) -> Iterator[tuple[Block, float]]:
+    """The blocks that may name the screen, each with what its place and its text count."""
+    for block, score in _candidates(layout, kind):
+        if text := without_count(plain(block.text)):
+            yield block, score + _worth(layout, block, text)
 
 
 def is_title(text: str, least: int = 3) -> bool:
@@ -107,7 +114,7 @@ def is_title(text: str, least: int = 3) -> bool:
         and not word.startswith(_NEVER_BEGINS)
         and not _MEASURE.fullmatch(text)
         and not WHEN_RIGHT.fullmatch(text)
-        and not _SITE.fullmatch(text)
+        and not SITE.fullmatch(text)
         and not _BATTERY.fullmatch(text)
         and not _is_menu(text)
     )
@@ -137,7 +144,7 @@ def first_sentence(text: str, limit: int) -> str:
 def site(layout: Layout) -> tuple[str, Line] | None:
     """The host in the address bar, and its line; None where there is none."""
     for line in [*layout.all_lines[:6], *layout.all_lines[-3:]]:
-        match = _SITE.fullmatch(plain(line.text)[:300])
+        match = SITE.fullmatch(plain(line.text)[:300])
         if match and "." in match[1]:
             return match[1].lower(), line
     return None
@@ -195,7 +202,7 @@ def _worth(layout: Layout, block: Block, text: str) -> float:
         - 0.2 * min(2, odd)
         - 0.4 * (text.isupper() and size <= 0.5)
         - CUT * (layout.width > layout.height and _is_cut(text))
-        - 1.0 * ("@" in text or _SITE.search(text) is not None)
+        - 1.0 * ("@" in text or SITE.search(text) is not None)
     )
 
 

@@ -24,7 +24,7 @@ from rules.wordlists import END, START, any_in
 SUMMARY_LENGTH = templates.SUMMARY_LENGTH
 # A new number for each change of what the rules find: results of an earlier version are not copied to equal
 # pictures, and it is in what was analysed.
-VERSION = 9
+VERSION = 10
 MAX_CONFIDENCE = 0.5
 SURE = 0.85  # chance of a category from which on it is certain
 # Parts of `MAX_CONFIDENCE`: for a category that is certain, for one that is likely, for a screen of which not

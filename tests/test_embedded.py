@@ -126,7 +126,7 @@ def test_the_text_is_read_line_by_line(model):
         "Bring the insurance card",
     ]
     assert found.intent == "reminder"
-    assert found.title == "Dentist appointment: Bring the insurance card"
+    assert found.title == "Dentist appointment Friday 14:30: Bring the insurance card"
     assert found.summary == "Screen “Dentist appointment” with Friday 14:30 and Bring the insurance card."
     assert 0 < found.confidence <= 0.5
     assert found.usage.calls == 0

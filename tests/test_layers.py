@@ -103,7 +103,7 @@ INSIDE = {
         "headings subjects",
         "signed",
         "lists travel writings",
-        "bookings cards contents money parcels",
+        "bookings cards contents money naming parcels",
         "balances",
         "captions digest lessons planned recorder valued",
         "timetables",

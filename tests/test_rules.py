@@ -97,7 +97,7 @@ WEBPAGE_ZH = ("www.example.com.cn/news/1", "城市新增三条地铁线路", "�
         (WEBPAGE_ZH, "webpage"),
         (("Partly cloudy", "Hourly forecast", "21°", "Air quality"), "other"),
         (("天气", "多云", "空气质量良", "未来七天"), "other"),
-        (("Settings", "Notifications", "Language", "Messages", "Clear all", "About"), "other"),
+        (("Settings", "Notifications", "Language", "Messages", "Privacy", "About"), "other"),
         (("设置", "通知", "外观", "聊天", "通知管理", "关于手机"), "other"),
     ],
 )
@@ -197,10 +197,10 @@ def test_the_status_bar_is_text_but_says_nothing():
         (
             ("Anna", "Trip to Lisbon", "We land on Friday"),
             ("Trip to Lisbon",),
-            "Signal – Trip to Lisbon: Anna",
+            "Signal – Anna: Trip to Lisbon",
         ),
         (("12:30", "昨天", "We land on Friday at noon"), (), "Signal – We land on Friday at noon"),
-        (("· 我的订单", "待付款"), ("· 我的订单",), "Signal – 我的订单: 待付款"),
+        (("· 我的订单", "待付款"), ("· 我的订单",), "Signal – 我的订单"),
         (("12", "OK", "7:15"), (), ""),
         ((), (), ""),
     ],
@@ -323,7 +323,7 @@ BUBBLES = (
             ),
             "en",
             "other",
-            "Settings: Dark theme, Language and Backup",
+            "Settings: Dark theme",
             "Settings with Dark theme, Language and Backup. Also Every night.",
         ),
         (
@@ -408,7 +408,7 @@ BUBBLES = (
             ),
             "en",
             "other",
-            "Calendar: Guitar lesson and Team meeting",
+            "January: Guitar lesson",
             "Calendar with Guitar lesson and Team meeting.",
         ),
         (
@@ -464,17 +464,17 @@ def test_a_payment_is_named_by_its_amount():
 def test_a_generic_bar_gives_way_to_the_heading_below():
     found = placed(*BAR, (150, 130, "Read", 56), (60, 400, "Moving to the coast", 80), (60, 560, "Chapter 1"))
 
-    assert found.title == "Moving to the coast: Chapter 1"
+    assert found.title == "Moving to the coast"
 
 
-def test_below_a_generic_bar_the_larger_line_alone_is_the_title():
+def test_what_is_listed_below_a_heading_is_not_in_the_title():
     steps = [
         (60, 420 + 90 * number, text)
         for number, text in enumerate(("250 g red lentils", "2 carrots", "Cumin"))
     ]
     found = placed(*BAR, (150, 130, "Recipes", 58), (60, 300, "Lentil soup", 58), *steps)
 
-    assert found.title.removeprefix("Recipes: ").startswith("Lentil soup and Cumin")
+    assert found.title == "Recipes: Lentil soup"
 
 
 def test_a_dialog_names_the_screen_before_what_it_dims():
@@ -511,7 +511,7 @@ def test_the_caption_above_a_framed_phone_is_not_the_screens_header():
         *((260, 660, "Nadiyar", 40), (260, 760, "Conny Duck", 40), (260, 860, "Terence Eden", 40)),
     )
 
-    assert found.title == "Favorites: Nadiyar, Conny Duck and Terence Eden"
+    assert found.title == "Favorites: Conny Duck"
 
 
 @pytest.mark.parametrize(
@@ -725,7 +725,7 @@ def test_a_title_has_neither_keys_nor_counts_behind_its_heading():
         (60, 640, "Harbour Library", 40),
     )
 
-    assert found.title == "Study places: Harbour Library"
+    assert found.title == "Study places"
 
 
 def test_several_notifications_are_named_by_what_they_say():

@@ -133,7 +133,7 @@ def test_settings_are_known_by_their_header():
 
     assert said.records[0].type == "SettingsPage"
     assert said.records[0].text("name") == "Player preferences"
-    assert said.title == "Player preferences: Loop, Quality and Captions"
+    assert said.title == "Player preferences: Loop"
 
 
 def test_a_recipe_has_its_ingredients():
