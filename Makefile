@@ -115,7 +115,7 @@ compare: $(DEV_READY) ## measure this working tree against AGAINST=main, an earl
 judge: $(DEV_READY) ## judge what the embedded analyser understands, on made-up screens and on CORPUS=folder (ARGS for more)
 	@.venv/bin/python -m benchmarks.judge $(ARGS)
 
-train: $(DEV_READY) ## learn the weights of both votes from the labelled screenshots in CORPUS=folder:folder (ARGS for more)
+train: $(DEV_READY) ## learn the weights of the votes from the labelled screenshots in CORPUS=folder:folder (ARGS for more)
 	@.venv/bin/python -m benchmarks.train $(ARGS)
 
 load: $(DEV_READY) ## run phones, browsers, chats and jobs all at once (MINUTES=3; ARGS for more)

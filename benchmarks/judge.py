@@ -46,6 +46,7 @@ Judged = Sequence[tuple[Case, Findings]]
 def main() -> None:
     """Judge and print."""
     options = _arguments()
+    labelled.use_held_out()
     senses = labelled.Senses(options.cache)
     with contextlib.closing(LocalModel(ocr_model=labelled.READER, language="en")) as model:
         cases = labelled.cases(options.corpus, options.cache)

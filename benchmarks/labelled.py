@@ -6,7 +6,8 @@ has its labels there (and in `labels.json`), any other has the pictures of `pict
 cached outside of the project.
 
 Half of the apps are the judging half, by a hash of the app's name. It is counted and never opened: whoever
-writes rules looks at the other half only, and the weights that are measured on it have not learned from it.
+writes rules looks at the other half only, and the weights that are measured on it (`weights/`) have not
+learned from it. Those of the service have learned from all.
 """
 
 import csv
@@ -22,12 +23,14 @@ import msgspec
 
 from engines import vectors
 from engines.lines import Page
+from rules import naming, vote
 from rules.embedded import LocalModel
 from rules.layout import Layout
 
 HERE = Path(__file__).parent
 PICTURES = HERE / "pictures.csv"
 LABELS = HERE / "labels.json"
+HELD_OUT = HERE / "weights"  # of the votes, learned from the tuning half
 CACHE = Path(tempfile.gettempdir()) / "snaplore-judge"
 READER = "both"  # SNAPLORE_OCR_MODEL, as it is by default
 
@@ -79,6 +82,12 @@ class Case(msgspec.Struct):
 def is_judging(app: str) -> bool:
     """Whether the pictures of an app judge, instead of being looked at."""
     return int(hashlib.sha256(app.casefold().encode()).hexdigest(), 16) % 2 == 1
+
+
+def use_held_out() -> None:
+    """Let the votes use the weights that know nothing of the judging half."""
+    vote.WEIGHTS, vote.TYPES = HELD_OUT / vote.WEIGHTS.name, HELD_OUT / vote.TYPES.name
+    naming.WEIGHTS = HELD_OUT / naming.WEIGHTS.name
 
 
 def folders() -> list[Path]:

@@ -1,12 +1,13 @@
 """`make train`: learns the weights of the votes for the category and for the type of the record
-(`rules/vote.py`) from labelled screenshots.
+(`rules/vote.py`), and for what belongs in a title (`rules/naming.py`), from labelled screenshots.
 
 A multinomial logistic regression with an L2 penalty, in numpy, fitted by accelerated gradient descent. Cross-
 validation is by app: no app is on both sides. The strength of the penalty is chosen inside of each fold by
 another cross-validation, so that the figures are of weights that knew nothing of the pictures they judge.
 Rare categories count more than their share, because a person who has few chats wants to find them too.
 
-The figures also tell what weights do that have learned from the tuning half only, on the judging half.
+What the service has learned is from all of them. `benchmarks/weights/` has what is learned from the tuning
+half only, with which `make judge` counts the judging half; the figures say how well that does.
 
 Screenshots without a record of a whole screen are those of a category, one choice each: a bank's and a page's
 have little in common.
@@ -17,11 +18,12 @@ import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy
 
-from benchmarks import labelled
+from benchmarks import labelled, recorded
 from engines.findings import CATEGORIES
-from rules import kinds, vote
+from rules import kinds, names, naming, vote
 from rules.layout import Layout
 from rules.recorder import SCREENS
 
@@ -32,6 +34,9 @@ STEPS = 150
 EVENNESS = 0.75  # 0: every picture counts the same; 1: every category does
 # By what each group of numbers is multiplied: a penalty weighs less on larger numbers.
 PLACES, RULES, VECTOR = 1.0, 0.5, 2.0
+# Of the texts for titles: where ranges of a measure end, the penalty, and how much of a text is looked at.
+RANGES, RIDGE = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95), 30.0
+MOST_OF_TEXT, MOST_WORDS = 120, 8
 LEAST_SPREAD = 0.05  # of a measure: one that is nearly the same everywhere would be blown up
 
 Array = numpy.ndarray[Any, Any]
@@ -57,30 +62,42 @@ class Scaling(NamedTuple):
 
 
 def main() -> None:
-    """Train, print the figures and write `rules/vote.json` and `rules/types.json`."""
+    """Train, print the figures and write `vote.json`, `types.json` and `naming.json` of `rules/`."""
     options = _arguments()
     cases, senses = labelled.cases(options.corpus, options.cache), labelled.Senses(options.cache)
     categories = _categories(cases, senses)
     sets = {"with_vector": True, "without": False}
-    _write(vote.WEIGHTS, categories, options.all, sets)
-    _write(vote.TYPES, _types(cases, categories, senses), options.all, {"with_vector": True})
+    _write(vote.WEIGHTS, categories, sets)
+    _write(vote.TYPES, _types(cases, categories, senses), {"with_vector": True})
+    _write_naming([case for case in cases if case.title], senses)
 
 
-def _write(path: Path, table: Table, everything: bool, sets: dict[str, bool]) -> None:
-    """Learn sets of weights, each with the vector or without it, and write them."""
+def _write(path: Path, table: Table, sets: dict[str, bool]) -> None:
+    """Learn sets of weights, each with the vector or without it, and write them: from all screenshots, and
+    from the tuning half.
+    """
     judging = numpy.array([labelled.is_judging(app) for app in table.apps])
-    chosen = numpy.ones(len(judging), bool) if everything else ~judging
-    found: dict[str, Any] = {"choices": table.choices, "seed": SEED}
+    figures = {}
     for name, senses in sets.items():
-        figures = {
-            "pictures": int(chosen.sum()),
-            "apps": len({app for app, one in zip(table.apps, chosen, strict=True) if one}),
+        figures[name] = {
+            "pictures": len(table.apps),
+            "apps": len(set(table.apps)),
             "cross-validated by app": _cross_validated(table, senses),
             "learned from the tuning half, on the judging half": _score(
                 table, _predicted(table, ~judging, judging, senses), judging
             ),
         }
-        print(name, json.dumps(figures, indent=1))
+        print(name, json.dumps(figures[name], indent=1))
+    _write_learned(path, table, numpy.ones(len(judging), bool), sets, figures)
+    _write_learned(labelled.HELD_OUT / path.name, table, ~judging, sets, {})
+
+
+def _write_learned(
+    path: Path, table: Table, chosen: Array, sets: dict[str, bool], figures: dict[str, dict[str, Any]]
+) -> None:
+    """Write sets of weights that are learned from the chosen rows."""
+    found: dict[str, Any] = {"choices": table.choices, "seed": SEED}
+    for name, senses in sets.items():
         penalty = _penalty(table, numpy.flatnonzero(chosen), senses)
         weights, start, scaling = _fitted(table, chosen, penalty, senses)
         count = len(table.names)
@@ -89,7 +106,7 @@ def _write(path: Path, table: Table, everything: bool, sets: dict[str, bool]) ->
             "start": vote.columns([start - scaling.mean @ scaled])[0],
             "measures": dict(zip(table.names, vote.columns(scaled), strict=True)),
             "vector": vote.columns(weights[count:] * VECTOR) if senses else [],
-            "figures": {**figures, "penalty": penalty},
+            "figures": {**figures.get(name, {}), "penalty": penalty},
         }
     path.write_text(json.dumps(found, separators=(",", ":"), ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -227,13 +244,112 @@ def _score(table: Table, predicted: Array, judged: Array) -> dict[str, Any]:
     }
 
 
+class Texts(NamedTuple):
+    """A row for each text of all screenshots: its measures, the share of its words that the person's title
+    has, how many words it has, and which screenshot it is of.
+    """
+
+    names: list[str]
+    measures: Array
+    shares: Array
+    words: Array
+    case: Array
+
+
+def _write_naming(cases: list[labelled.Case], senses: labelled.Senses) -> None:
+    """Learn what belongs in a title, by a ridge regression over ranges of the measures, and write it."""
+    texts = _texts(cases, senses)
+    apps = sorted({case.app for case in cases})
+    numpy.random.default_rng(SEED).shuffle(apps)
+    of = {app: number % FOLDS for number, app in enumerate(apps)}
+    fold = numpy.array([of[case.app] for case in cases])[texts.case]
+    judging = numpy.array([case.judges for case in cases])[texts.case]
+    expected = numpy.zeros(len(texts.shares))
+    for number in range(FOLDS):
+        ends, counts, start = _ridge(texts, fold != number)
+        expected[fold == number] = _ranged(texts.measures[fold == number], ends) @ counts + start
+    ends, counts, start = _ridge(texts, ~judging)
+    on_judging = _ranged(texts.measures[judging], ends) @ counts + start
+    figures = {
+        "pictures": len(cases),
+        "texts": len(texts.shares),
+        "correlation, cross-validated by app": _correlation(expected, texts.shares),
+        "correlation, learned from the tuning half, on the judging half": _correlation(
+            on_judging, texts.shares[judging]
+        ),
+    }
+    print(json.dumps(figures, indent=1))
+    _write_ranges(naming.WEIGHTS, texts, numpy.ones(len(judging), bool), figures)
+    _write_ranges(labelled.HELD_OUT / naming.WEIGHTS.name, texts, ~judging, {})
+
+
+def _write_ranges(path: Path, texts: Texts, chosen: Array, figures: dict[str, Any]) -> None:
+    ends, counts, start = _ridge(texts, chosen)
+    found, place = {}, 0
+    for name, inner in zip(texts.names, ends, strict=True):
+        found[name] = (inner, vote.columns([counts[place : place + len(inner) + 1]])[0])
+        place += len(inner) + 1
+    path.write_bytes(msgspec.json.encode(naming.Weights(round(start, 4), found, SEED, figures)) + b"\n")
+
+
+def _texts(cases: list[labelled.Case], senses: labelled.Senses) -> Texts:
+    rows: list[dict[str, float]] = []
+    shares, words, of = [], [], []
+    for number, case in enumerate(cases):
+        wanted, layout = recorded.words(case.title), Layout(case.page)
+        kind = vote.recognise(layout, senses).kind
+        app = names.app_name(layout, kind, "", case.language)
+        for _, text, measured in naming.measures(layout.main, kind, app):
+            if said := recorded.words(text[:MOST_OF_TEXT]):
+                rows.append(measured)
+                shares.append(len(said & wanted) / len(said))
+                words.append(min(MOST_WORDS, len(said)))
+                of.append(number)
+    columns = sorted(rows[0])
+    table = numpy.array([[row[name] for name in columns] for row in rows])
+    return Texts(columns, table, numpy.array(shares), numpy.array(words, float), numpy.array(of))
+
+
+def _ridge(texts: Texts, learned: Array) -> tuple[list[list[float]], Array, float]:
+    """Where the ranges of each measure end, what each range counts, and the start."""
+    known, shares, worth = texts.measures[learned], texts.shares[learned], texts.words[learned]
+    ends = []
+    for column in known.T:
+        values = numpy.unique(column)
+        middles = (values[1:] + values[:-1]) / 2
+        ends.append(
+            [float(f"{end:.4g}") for end in numpy.unique(numpy.quantile(column, RANGES))]
+            if len(values) > len(RANGES)
+            else middles.tolist()
+        )
+    inputs = _ranged(known, ends)
+    mean, middle = numpy.average(inputs, axis=0, weights=worth), float(numpy.average(shares, weights=worth))
+    scaled = (inputs - mean) * worth[:, None]
+    products = scaled.T @ (inputs - mean) + RIDGE * numpy.eye(inputs.shape[1])
+    counts = numpy.linalg.solve(products, scaled.T @ (shares - middle))
+    return ends, counts, middle - float(mean @ counts)
+
+
+def _ranged(table: Array, ends: list[list[float]]) -> Array:
+    """A column for each range of each measure: 1 where a value is in it."""
+    return numpy.hstack(
+        [
+            numpy.eye(len(inner) + 1)[numpy.searchsorted(inner, column, side="right")]
+            for column, inner in zip(table.T, ends, strict=True)
+        ]
+    )
+
+
+def _correlation(expected: Array, shares: Array) -> float:
+    return round(float(numpy.corrcoef(expected, shares)[0, 1]), 3)
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.train", description="Train the votes.")
     parser.add_argument("--corpus", type=Path, nargs="+", default=labelled.folders(), help="folders")
     parser.add_argument(
         "--cache", type=Path, default=labelled.CACHE, help="for what was read (default: %(default)s)"
     )
-    parser.add_argument("--all", action="store_true", help="learn from the judging half, too")
     return parser.parse_args()
 
 
