@@ -20,10 +20,13 @@ from engines.lines import Line, is_ideographic, spaced
 SURE, SURE_IN_DETAIL, SURE_OF_SHORT = 0.97, 0.98, 0.99
 SHORT = 12  # characters
 MARGIN = 0.3  # around a line, of its height: the detector needs some surroundings, and may cut letters off
-GAP = 8  # pixels between two pieces on a sheet
+# Pixels between two pieces on a sheet, beside each other and the height of a line more: the detector joins
+# what is nearer, and what was joined belongs to none.
+GAP = 8
 HIGHEST = 0.75  # of a sheet's width, so that its detection takes little memory
-# The detector's side for a sheet, of the tile's. A sheet is as wide as the tile and low, so it is still
-# reduced less than a phone's screen, whose long side is its height.
+# The detector's side for a sheet of a tile that is higher than wide, of the tile's. Such a sheet is as wide
+# as the tile and low, so it is still reduced less than a phone's screen, whose long side is its height. A
+# sheet of a wide tile has the tile's side, and is lower.
 SCALE = 0.5
 COVERED = 0.6  # of a line's width, which the second reading must cover to replace the first
 
@@ -68,11 +71,12 @@ class TwoPasses:
                 doubtful.append(line)
             else:
                 yield line
-        for pieces in _sheets(doubtful, *tile.size):
+        scale = 1 if tile.width > tile.height else SCALE
+        for pieces in _sheets(doubtful, *tile.size, HIGHEST * (SCALE / scale) ** 2 * tile.width):
             sheet = Image.new("RGB", (tile.width, max(piece.bottom for piece in pieces)))
             for piece in pieces:
                 sheet.paste(tile.crop(piece.box), (piece.left, piece.top))
-            found = list(self._exact(sheet, round(SCALE * detector_side)))
+            found = list(self._exact(sheet, round(scale * detector_side)))
             for piece in pieces:
                 yield _corrected(piece.line, [line for line in found if piece.holds(line)])
 
@@ -88,7 +92,7 @@ def is_doubtful(line: Line) -> bool:
     return line.confidence < (SURE_IN_DETAIL if in_detail else SURE)
 
 
-def _sheets(lines: list[Line], width: int, height: int) -> Iterator[list[Piece]]:
+def _sheets(lines: list[Line], width: int, height: int, highest: float) -> Iterator[list[Piece]]:
     """The lines of a tile in rows, on sheets of its width: the highest first, so that a row wastes little."""
     pieces: list[Piece] = []
     left = top = 0
@@ -100,11 +104,11 @@ def _sheets(lines: list[Line], width: int, height: int) -> Iterator[list[Piece]]
         )  # fmt: skip
         if left and left + box[2] - box[0] > width:
             left, top = 0, max(piece.bottom for piece in pieces) + GAP
-        if pieces and top + box[3] - box[1] > HIGHEST * width:
+        if pieces and top + box[3] - box[1] > highest:
             yield pieces
             pieces, left, top = [], 0, 0
         pieces.append(Piece(line, box, left, top))
-        left = pieces[-1].right + GAP
+        left = pieces[-1].right + GAP + min(line.height, line.width)
     if pieces:
         yield pieces
 

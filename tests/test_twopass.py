@@ -114,15 +114,31 @@ def test_pieces_of_a_line_are_put_together():
     assert 0.8 < found.confidence < 0.9
 
 
+def test_pieces_are_further_apart_than_the_words_of_a_line():
+    [pieces] = twopass._sheets([line("one", 100, right=130), line("two", 300, right=130)], *SIZE, 300)
+    assert pieces[1].left - pieces[0].right > 30
+
+
+def test_a_sheet_of_a_wide_tile_is_reduced_no_more_than_the_tile_and_takes_no_more_memory():
+    sheets = []
+    engine = twopass.TwoPasses(
+        lambda tile, side: [line(str(row), 60 * row, right=1_800) for row in range(17)],
+        lambda sheet, side: sheets.append((sheet.size, side)) or [],
+    )
+    assert len(list(engine.lines(Image.new("RGB", (1_920, 1_080)), 960))) == 17
+    assert len(sheets) > 1
+    assert all(size[0] == 1_920 and size[1] <= 360 and side == 960 for size, side in sheets)
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 300), st.integers(0, 700), st.integers(1, 100), st.integers(1, 100)))
 )
 def test_no_sheet_is_too_high_and_each_line_is_on_one(places):
     lines = [Line("text", 0.5, left, top, left + wide, top + high) for left, top, wide, high in places]
-    sheets = list(twopass._sheets(lines, *SIZE))
+    sheets = list(twopass._sheets(lines, *SIZE, 300))
     pieces = [piece for sheet in sheets for piece in sheet]
     assert sorted(piece.line.top for piece in pieces) == sorted(one.top for one in lines)
-    assert all(piece.bottom <= twopass.HIGHEST * SIZE[0] and piece.right <= SIZE[0] for piece in pieces)
+    assert all(piece.bottom <= 300 and piece.right <= SIZE[0] for piece in pieces)
     for sheet in sheets:
         for number, one in enumerate(sheet):
             for other in sheet[:number]:
