@@ -233,6 +233,28 @@ def test_each_of_two_models_is_loaded_once_for_a_phones_screens(monkeypatch):
     assert made == [("tiny", 960), ("small", 480)]
 
 
+@pytest.mark.parametrize(
+    ("seen", "read"),
+    [
+        ("Type your message..", "Type your message..."),
+        ("搜索订阅.. ", "搜索订阅..."),
+        ("See all ...", "See all ..."),
+        ("1..10", "1..10"),
+        ("The end.", "The end."),
+    ],
+)
+def test_two_dots_at_the_end_of_a_line_are_an_ellipsis(monkeypatch, seen, read):
+    place = {"topLeftCoord": (10, 10), "bottomRightCoord": (90, 40)}
+    model = types.SimpleNamespace(
+        ocr=lambda bitmap: {"bounds": {0: {"text": seen, "confidence": 0.9} | place}}
+    )
+    monkeypatch.setitem(
+        sys.modules, "faster_paddle", types.SimpleNamespace(OcrEngine=lambda **settings: model)
+    )
+    [line] = ocr.Paddle("small").lines(Image.new("RGB", (100, 50)), 960)
+    assert line.text == read
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 is slow with denormal numbers")
 def test_denormal_numbers_are_zero_in_the_process_and_in_its_later_threads():
     program = (
