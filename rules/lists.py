@@ -13,7 +13,7 @@ from engines.lines import Line
 from engines.records import Record
 from rules import wordlists
 from rules.entities import MONTH
-from rules.headings import heading, is_day, is_title
+from rules.headings import Heading, heading, is_day, is_title
 from rules.kinds import AGO, MONTH_DAYS, WHEN_RIGHT, days_of_month, headed, is_lock_screen
 from rules.layout import (
     RIGHT_EDGE,
@@ -23,19 +23,25 @@ from rules.layout import (
     folded,
     is_chinese,
     is_clock,
+    joined,
     plain,
     weight,
     without_time,
 )
+from rules.names import without_count
 from rules.view import Draft, View
 from text import shortened
 
 OFF = 0.12  # of the space between two entries: how far one may be from its place
 MOST_READ = 200  # characters of a line that may be a name
 NEAR = 3.0  # heights between a line and the one that belongs to the same entry
+LIKELY = 0.2  # chance from which on a screen is a list of mails
 LEAST_PRICES = 2  # amounts that a page of settings has not
 SHORT = 14  # characters of a word at the right edge of a list
 LEAST_DIGITS = 4  # of a number that sent a message
+PAGES = 0.5  # of the height: where the day or the month of a page of a calendar is
+LARGER = 1.15  # than an entry is a heading at the same left edge
+MOST_WORDS = 3  # of a heading that says what a list is
 ENTRY, SAID, NOTICE = 60, 90, 110  # characters of an entry's name, of what is below it, of a notification
 _WORDS = wordlists.table("writings")
 _BUTTONS = frozenset(wordlists.lines(_WORDS["notice"]["buttons"]))
@@ -43,6 +49,8 @@ _HEADERS = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["hea
 _UNSURE = ("", "form", "page", "notices")  # kinds of which the word in the header is surer
 AGO_BEHIND = re.compile(rf"[\s·•](?:{AGO})\W{{0,3}}$", re.IGNORECASE)
 _MONTH = re.compile(rf"{MONTH}|\d ?月", re.IGNORECASE)
+_CLOCK = re.compile(r"\d[:：]\d\d")
+_DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)(?=.)|(?<=.)(?:19|20)\d\d(?!\d)|\d ?月")
 _FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
 
 
@@ -167,7 +175,9 @@ def _gap(above: Line, below: Line | None) -> int:
 
 def entry_rows(layout: Layout) -> list[Row]:
     """The rows that name the entries."""
-    rows = [row for row in layout.entries if is_title(name_of(row)) and not is_day(name_of(row))]
+    first = [row for row in layout.rows if row.first in layout.headers[:1] and _is_entry(layout, row.first)]
+    rows = [*first, *layout.entries]
+    rows = [row for row in rows if is_title(name_of(row)) and not is_day(name_of(row))]
     if 2 * len(rows) < len(layout.entries):  # each entry begins with its time
         below = _below(layout, layout.entries)
         return below if len(below) >= 3 else rows
@@ -249,25 +259,67 @@ def _below(layout: Layout, rows: Sequence[Row]) -> list[Row]:
 def _says(view: View, name: str) -> bool:
     """Whether the header says what the list is, on a screen whose kind is not known by more than that."""
     headers = " ".join(folded(line.text) for line in view.layout.headers[:2])
-    if view.kind not in _UNSURE:
-        return False
-    return any(word in (headers if is_chinese(word[0]) else headers.split()) for word in _HEADERS[name])
+    return view.kind in _UNSURE and _says_by(headers, name)
+
+
+def _says_by(text: str, name: str) -> bool:
+    """Whether one of the words of a kind of list is in a folded text."""
+    return any(
+        word in (text if is_chinese(word[0]) or " " in word else text.split())
+        for word in _HEADERS.get(name, ())
+    )
 
 
 def is_headed(text: str) -> bool:
     """Whether a heading says that the screen has settings: "Chat settings"."""
-    word = folded(text)
-    return any(one in (word if is_chinese(one[0]) else word.split()) for one in _HEADERS["settings"])
+    return _says_by(folded(text), "settings")
 
 
-def _name(view: View, draft: Draft, *, generic: bool = True) -> str:
-    """The heading of the list, noted as its name, also a `generic` one that any such list has."""
-    found = heading(view.layout, view.kind, view.app)
-    entered = {id(row.first) for row in view.layout.entries}
-    named = found is not None and (not found.generic or (generic and bool(found.lines)))
-    if found and named and _is_name(found.text) and not any(id(line) in entered for line in found.lines):
-        draft.add("name", found.text, found.lines)
+def _name(view: View, draft: Draft, of: str = "", *, generic: bool = True) -> str:
+    """The heading of the list, noted as its name, also a `generic` one that any such list has; else the line
+    above it that says what it is a list `of`.
+    """
+    layout = view.layout
+    rows = [row.first for row in layout.entries]
+    found = heading(layout, view.kind, view.app)
+    if found is not None and found.lines and _is_entry(layout, found.lines[0]):
+        found = None
+    name = None
+    if found is not None and (not found.generic or (generic and found.lines)) and _is_name(found.text):
+        name = None if any(line in rows for line in found.lines) else found
+    line = _worded(layout, of, rows)
+    if line is not None and (name is None or name.text.casefold() == view.app.casefold()):
+        name = found = Heading(plain(line.text), (line,), generic=True)
+    if name is not None:
+        draft.add("name", name.text, name.lines)
     return found.text if found else ""
+
+
+def _is_entry(layout: Layout, line: Line) -> bool:
+    """Whether a line looks as the entries of a list do: at their left edge, and as large."""
+    rows = [row.first for row in layout.entries]
+    like = [
+        one
+        for one in rows
+        if abs(one.left - line.left) < line.height / 2 and line.height < LARGER * one.height
+    ]
+    return len(like) >= 2 and 2 * len(like) >= len(rows)
+
+
+def _worded(layout: Layout, of: str, rows: Sequence[Line]) -> Line | None:
+    """The largest line above a list that says what it is a list `of`."""
+    top = min((line.top for line in rows), default=layout.height)
+    left_out = {id(line) for line in layout.sidebar}
+    found = [
+        line
+        for line in layout.lines
+        if line.bottom <= top + line.height
+        and id(line) not in left_out
+        and len(folded(line.text).split()) <= MOST_WORDS
+        and is_title(plain(line.text), 2)
+        and _says_by(folded(line.text), of)
+    ]
+    return max(found, key=lambda line: line.height, default=None)
 
 
 def _is_name(text: str) -> bool:
@@ -291,12 +343,19 @@ def messages(view: View) -> Record | None:
     is_list = view.kind in ("conversations", "mail") or _says(view, "messages")
     if not is_list or (layout.composer is not None and not view.types):
         return None
-    if view.kind == "mail" and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
+    is_voted = view.types.get("MailList", 0.0) >= LIKELY
+    if view.kind == "mail" and not is_voted and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
         return None  # one mail
     draft = Draft(view)
-    name = _name(view, draft, generic=view.kind != "mail")
-    found = timed(layout) if view.kind != "mail" else []
-    found = found or entries(layout, name)
+    if view.kind == "mail":  # of which the largest line is one of the mails
+        folder = next(
+            (line for line in layout.lines if _says_by(without_count(folded(line.text)), "mails")), None
+        )
+        name = plain(folder.text) if folder else ""
+        draft.add("name", without_count(name), [folder] if folder else [])
+    else:
+        name = _name(view, draft, "messages")
+    found = timed(layout) or entries(layout, name)
     if len(found) < 2 or not (view.types or any(one.said or one.value for one in found)):
         return None  # names alone: of a list, each chat has a message or a time
     _listed(view, draft, found, "what")
@@ -308,7 +367,7 @@ def tasks(view: View) -> Record | None:
     if view.kind != "tasks" and not _says(view, "tasks"):
         return None
     draft = Draft(view)
-    found = entries(view.layout, _name(view, draft))
+    found = entries(view.layout, _name(view, draft, "tasks"))
     if len(found) < 2:
         return None
     days = [view.moments.day(entry.said) or view.moments.day(entry.value) for entry in found]
@@ -326,6 +385,7 @@ def month(view: View) -> Record | None:
     days = days_of_month(layout)
     if len(days) < MONTH_DAYS or len(planned := _in_month(layout, days)) < 2:
         return None
+    _date(view, draft)
     named = next((line for line in layout.lines if line.top < days[0].top and _MONTH.search(line.text)), None)
     if named is not None:
         draft.add("name", plain(named.text), [named])
@@ -338,6 +398,7 @@ def calendar(view: View) -> Record | None:
     if view.kind != "calendar":
         return None
     layout, draft = view.layout, Draft(view)
+    _date(view, draft)
     title = _name(view, draft, generic=False)
     events = [
         above
@@ -351,6 +412,21 @@ def calendar(view: View) -> Record | None:
         return draft.record("CalendarView")
     draft.add("entries", [{"name": name[:ENTRY]} for name in named], list(named.values()))
     return draft.record("CalendarView")
+
+
+def _date(view: View, draft: Draft) -> None:
+    """Note the day, week or month that a page of a calendar has at its top, unless each entry has one."""
+    layout = view.layout
+    found = [row for row in layout.rows if any(_is_date(plain(line.text)) for line in row.lines)]
+    upper = [row for row in found if row.first.top < PAGES * layout.height]
+    large = [row for row in found[1:] if LARGER * row.first.height > found[0].first.height]
+    if upper and (len(found) == 1 or not large):
+        lines = [line for line in upper[0].lines if is_day(line.text) and not _CLOCK.search(line.text)]
+        draft.add("name", joined(plain(line.text) for line in lines), lines)
+
+
+def _is_date(text: str) -> bool:
+    return is_day(text) and _DATE.search(text) is not None and not _CLOCK.search(text)
 
 
 def _in_month(layout: Layout, days: Sequence[Line]) -> list[Line]:
@@ -379,7 +455,7 @@ def notices(view: View) -> Record | None:
         return None
     found = notices_of(view.layout)
     draft = Draft(view)
-    title = _name(view, draft)
+    title = _name(view, draft, "notices")
     if len(found) < 2 and view.kind != "lock_screen":
         found = timed(view.layout) or (entries(view.layout, title) if named else found)
     if not found:
@@ -396,7 +472,7 @@ def settings(view: View) -> Record | None:
     if len(view.money.prices(view.layout.content)) >= LEAST_PRICES:
         return None  # where there are settings, too
     draft = Draft(view)
-    title = _name(view, draft)
+    title = _name(view, draft, "settings")
     draft.name_app("app")
     found = [one for one in entries(view.layout, title) if folded(one.name) not in _HEADERS["settings"]]
     if len(found) >= 2:

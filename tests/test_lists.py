@@ -1,18 +1,35 @@
 """Chats, posts, articles and accounts become records by where their lines are."""
 
 from engines.lines import Line, Page
+from engines.records import Record
 from rules import judge as rules
+from rules import lists
+from rules.layout import Layout
+from rules.view import Maker, View
 
 BAR = ((40, 20, "9:41", 40), (940, 20, "82%", 40))
 
 
-def records(*rows, size=(1080, 2340)):
-    """The records of a page of rows `(left, top, text)`, or with a height behind them, else 40 pixels."""
+def page(*rows, size=(1080, 2340)):
+    """A page of rows `(left, top, text)`, or with a height behind them, else 40 pixels."""
     lines = []
     for left, top, text, *height in rows:
         tall = height[0] if height else 40
         lines.append(Line(text, 0.98, left, top, left + len(text) * tall // 2, top + tall))
-    return rules.judge(Page(*size, lines), analyser="local/small", language="en").records
+    return Page(*size, lines)
+
+
+def records(*rows, size=(1080, 2340)):
+    """The records of such a page."""
+    return rules.judge(page(*rows, size=size), analyser="local/small", language="en").records
+
+
+def made(maker: Maker, kind: str, *rows) -> Record:
+    """What a maker finds on such a page, as a screen of this kind."""
+    shown = page(*BAR, *rows)
+    found = maker(View(shown, Layout(shown), kind, "Nimbus", None))
+    assert found is not None
+    return found
 
 
 def test_each_entry_of_a_list_of_chats_is_listed_also_a_number_and_one_with_a_draft():
@@ -218,3 +235,46 @@ def test_a_chat_without_a_time_between_others_is_listed_too():
         "Ida Berg",
         "Tove",
     ]
+
+
+def test_a_list_is_not_named_by_its_first_entry():
+    found = made(
+        lists.tasks,
+        "tasks",
+        *((90, 130, "Water the plants"), (90, 330, "Call the bank"), (90, 530, "Sweep the stairs")),
+    )
+    assert found.get("name") is None
+    assert [entry["name"] for entry in found.entries("entries")] == [
+        "Water the plants", "Call the bank", "Sweep the stairs",
+    ]  # fmt: skip
+
+
+def test_a_list_is_named_by_the_word_above_it_rather_than_by_the_app():
+    found = made(
+        lists.tasks,
+        "tasks",
+        *((400, 130, "Nimbus", 60), (90, 330, "Your tasks", 50)),
+        *((90, 530, "Water the plants"), (90, 730, "Call the bank"), (90, 930, "Sweep the stairs")),
+    )
+    assert found.get("name") == "Your tasks"
+
+
+def test_mails_are_named_by_their_folder_and_not_by_a_subject():
+    found = made(
+        lists.messages,
+        "mail",
+        *((60, 130, "Inbox (3)"), (500, 130, "Sailing on Sunday", 60)),
+        *((180, 320, "Maya Lindqvist"), (960, 322, "09:12"), (180, 380, "Sailing on Sunday")),
+        *((180, 520, "Ida Berg"), (960, 522, "08:40"), (180, 580, "The minutes of our meeting")),
+        *((180, 720, "Noor"), (960, 722, "Mon"), (180, 780, "Thank you")),
+    )
+    assert (found.type, found.get("name")) == ("MailList", "Inbox")
+    assert [entry["who"] for entry in found.entries("entries")] == ["Maya Lindqvist", "Ida Berg", "Noor"]
+
+
+def test_a_calendar_is_named_by_the_day_or_the_month_at_its_top():
+    rows = ((90, 530, "Rowing"), (90, 590, "10:00 - 12:00"), (90, 730, "Choir"), (90, 790, "17:00 - 18:30"))
+    found = made(lists.calendar, "calendar", (400, 130, "Planner", 60), (400, 300, "May 2026"), *rows)
+    assert found.get("name") == "May 2026"
+    each = ((90, 650, "4 May 2026"), (90, 850, "5 May 2026"))
+    assert made(lists.calendar, "calendar", (400, 130, "Planner", 60), *rows, *each).get("name") == "Planner"

@@ -366,7 +366,7 @@ BUBBLES = (
             ),
             "en",
             "other",
-            "Mails from Florian Meier",
+            "Inbox: Florian Meier",
             "Mails from Florian Meier: Ideas for the team, Florian Meier: Company news and Florian Meier: "
             "Project updates.",
         ),
