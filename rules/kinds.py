@@ -197,7 +197,7 @@ AMOUNT_RIGHT = re.compile(
 MONEY = re.compile(rf"{SIGN} ?\d|\d ?(?:€|£|元)")
 HANDLE = re.compile(r"(?:^|[\s(])@\w[\w.]{1,40}")
 HASHTAG = re.compile(r"(?:^|\s)[#＃][^\W\d_]\w")
-_COUNTED = re.compile(
+COUNTED = re.compile(
     rf"(?:^|[^\w.])\d[\d.,]{{0,11}} ?[km]? (?:{_ANY['counted post']})\b"
     rf"|\d ?万?\+? ?(?:{_ANY['counted post_chinese']})|(?:{_ANY['counted post_before']}) ?\(?\d",
     re.IGNORECASE,
@@ -320,7 +320,7 @@ def _notices(layout: Layout) -> Evidence:
 def _posts(layout: Layout) -> Evidence:
     texts = [line.text for line in layout.lines]
     handles = sum(HANDLE.search(text) is not None for text in texts)
-    counted = sum(_COUNTED.search(text) is not None for text in texts)
+    counted = sum(COUNTED.search(text) is not None for text in texts)
     viewed = sum(_VIEWED.search(text) is not None for text in texts)
     tagged = sum(HASHTAG.search(text) is not None for text in texts)
     voted = sum(_VOTED.search(text) is not None for text in texts)

@@ -2,6 +2,7 @@
 and the weather.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -28,11 +29,12 @@ from rules.layout import (
 )
 from rules.names import is_generic
 from rules.pairs import FORMED, Value
-from rules.signed import LONGEST_NAME, TITLED, first_signed, is_ago, is_dated, names_author, signature
+from rules.signed import first_signed, is_ago, is_dated, is_name, names_author, signature
 from rules.subjects import subject
 from rules.view import Draft, View
 
-POSTED = 28  # letters, Chinese ones counted double, of a text that somebody has posted
+# Letters, Chinese ones counted double, of a text that somebody has posted, and of one that others answer.
+POSTED, ANSWERED = 28, 90
 _MAYBE_SAID = ("conversations", "", "page", "article")  # with a field for a message, these are conversations
 MOST_LISTED = 40
 LONG = 3  # lines of a paragraph of an assistant's answer
@@ -41,6 +43,7 @@ MOST_DATED = 3  # times alone in their places that the articles of a list have
 _CODED = frozenset('{}[]"_=<>|\\')  # signs of a log or a source
 CODED = 0.05  # part of these in a text
 READ = 190  # the same, of the paragraphs of a page to read
+TITLED = 12  # letters of a heading, below which a word may be in a picture
 QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
@@ -163,22 +166,19 @@ def post(view: View) -> Record | None:
     if view.kind != "post" and (view.kind != "video" or _watched(layout)):
         return None
     signed = first_signed(layout)
-    said = signed.said if signed else _longest(layout)
+    if signed and (said := _longest(layout, ANSWERED, signed.lines[0].top)):
+        signed = None  # it answers a post whose signature was not read
+    else:
+        said = signed.said if signed else _longest(layout, POSTED)
     if said is None or (signed is None and weight(said.text) < 2 * POSTED):
         return None  # a list of people or of accounts
-    if signed and not said.text.startswith(signed.author):
+    if signed:
         draft.add("author", signed.author, signed.lines[:1])
-    if signed is None and (by := _named_above(layout, said)) is not None:
+    elif (by := _named_above(layout, said)) is not None:
         draft.add("author", plain(by.text), [by])
-    if signed and signed.headline is not None:
-        draft.add("headline", first_sentence(plain(signed.headline.text), QUOTED), signed.headline.lines)
-    large = layout.heading
-    if large is not None and large is not said and is_title(plain(large.text)) and weight(large.text) >= 12:
-        draft.add("headline", first_sentence(plain(large.text), QUOTED), large.lines)
     draft.add("text", first_sentence(plain(said.text), SAID), said.lines)
     if signed and (day := view.moments.day(signed.lines[-1].text)):
         draft.add("datePublished", day.begins, signed.lines[-1:])
-    draft.name_app("publisher")
     return draft.record("SocialMediaPosting")
 
 
@@ -474,14 +474,16 @@ def _without_status(text: str) -> str:
 # ------------------------------------------------------------------------------------------------------ posts
 
 
-def _longest(layout: Layout) -> Block | None:
-    """The first long text of the body."""
+def _longest(layout: Layout, least: int, most: float = math.inf) -> Block | None:
+    """The first text with so many letters, above a place."""
     return next(
         (
             block
-            for block in layout.body
-            if weight(block.text) >= POSTED
+            for block in layout.blocks
+            if block.bottom <= most
+            and weight(block.text) >= least
             and letters(block.text) > 0.6
+            and block.lines != (layout.header,)
             and "@" not in block.text[:40]
             and not names_author(plain(block.text))
         ),
@@ -492,15 +494,13 @@ def _longest(layout: Layout) -> Block | None:
 def _named_above(layout: Layout, said: Block) -> Line | None:
     """The short text close above a post, at its left edge."""
     near = [
-        line
-        for line in layout.lines
-        if 0 <= said.top - line.bottom < 2 * line.height and abs(line.left - said.left) < line.height
+        block.lines[0]
+        for block in layout.blocks
+        if 0 <= said.top - block.bottom < 2 * block.height and abs(block.left - said.left) < block.height
     ]
     if not near or near[-1] is layout.header:
         return None
-    name = plain(near[-1].text)
-    is_name = is_title(name, 2) and weight(name) <= LONGEST_NAME and not names_nothing(name)
-    return near[-1] if is_name else None
+    return near[-1] if is_name(plain(near[-1].text)) else None
 
 
 def _above(layout: Layout, line: Line) -> str:
