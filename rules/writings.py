@@ -2,6 +2,7 @@
 and the weather.
 """
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -78,11 +79,14 @@ def conversation(view: View) -> Record | None:
     pane = view.pane
     draft = Draft(view, pane.shift)
     who, line = with_whom(pane)
+    said = _messages(pane.layout, who)
+    # The bar of a window names its program or file.
+    if said and pane is view and pane.layout.width > pane.layout.height:
+        line = None
     if line is not None:
         draft.add("participant", [{"name": who}], [line])
-    said = _messages(pane.layout, who)
-    if said:
-        last = _last(pane.layout, said)
+    last = _last(pane.layout, said) if said else None
+    if last and (line is None or pane.layout.composer or _has_time(last, pane.layout)):
         text = plain(without_time(last.text))
         draft.add("lastMessage", first_sentence(text, QUOTED), last.lines)
     draft.name_app("app")
@@ -414,7 +418,11 @@ def _messages(layout: Layout, who: str) -> list[Block]:
     if len(timed) >= 2 and 2 * sum(len(one.text) for one in timed) > sum(len(one.text) for one in said):
         said = timed
     often = Counter(plain(block.text) for block in said)
-    return [block for block in said if often[plain(block.text)] == 1]  # names above messages are there again
+    return [  # names above messages are there again
+        block
+        for block, below in itertools.zip_longest(said, said[1:])
+        if often[plain(block.text)] == 1 or below is None or below.top - block.bottom > block.height
+    ]
 
 
 def _last(layout: Layout, said: list[Block]) -> Block:
@@ -429,7 +437,7 @@ def _last(layout: Layout, said: list[Block]) -> Block:
 
 def _is_said(text: str, who: str) -> bool:
     is_key = len(text) > CODED_LENGTH and " " not in text and text.isascii()
-    return weight(text) >= 4 and text != who and is_title(text, 4) and not is_ago(text) and not is_key
+    return text != who and is_title(text, 3) and not is_ago(plain(without_time(text))) and not is_key
 
 
 def _has_time(block: Block, layout: Layout, *, beside: bool = True) -> bool:

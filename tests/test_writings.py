@@ -6,6 +6,8 @@ from engines.lines import Line, Page
 from rules import judge as rules
 from rules.layout import Layout
 from rules.signed import first_signed
+from rules.view import View
+from rules.writings import conversation
 
 SIZE = (1080, 2400)
 BAR = ((40, 20, "9:41"), (940, 20, "82%"))
@@ -50,6 +52,33 @@ def test_a_conversation_has_its_participant_and_last_message():
     )
     assert said.title == "Chat with Ines Ferrand"
     assert [record.fields[1].lines] == [[7]]
+
+
+def test_a_message_that_was_said_twice_is_the_last_one_too():
+    said = found(
+        *BAR,
+        (150, 130, "Ines Ferrand", 56),
+        (150, 320, "Did the piano tuner come?"),
+        (700, 520, "Good luck!"),
+        (150, 700, "Good luck!"),
+        (150, 2200, "Type a message"),
+    )
+
+    assert fields(said.records[0])["lastMessage"] == "Good luck!"
+
+
+def test_what_is_last_without_a_time_or_a_field_below_is_no_message():
+    page = page_of(
+        (150, 130, "Ines Ferrand", 56),
+        (150, 320, "Did the piano tuner come?"),
+        (520, 520, "He comes on Thursday."),
+        (150, 700, "Shall I bring the cups?"),
+        (150, 2200, "Voice call with everybody"),
+    )
+    record = conversation(View(page, Layout(page), "conversation", "", None))
+
+    assert record is not None
+    assert fields(record) == {"participant": [{"name": "Ines Ferrand"}]}
 
 
 def test_the_last_message_of_an_assistant_begins_below_the_question():
