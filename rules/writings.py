@@ -61,6 +61,7 @@ _VIEWS, _FOLLOWED = (
 _HOURS, _MINUTES = (wordlists.any_of(_WORDS["lasts"][unit]) for unit in ("hours", "minutes"))
 _HOURS = rf"\d{{1,2}} ?{_HOURS}"
 _DURATION = re.compile(rf"(?:{_HOURS} ?)?\d{{1,3}} ?{_MINUTES}(?!\w)|{_HOURS}(?!\w)", re.IGNORECASE)
+_LENGTH = re.compile(r"(?:\d{1,2}:)?\d{1,2}:\d\d")  # of a video
 _CODE = re.compile(
     rf"{wordlists.any_of(_WORDS['error']['code'])}\W{{0,3}}(?:code\W{{0,3}})?([A-Z]{{0,4}}[-_]?\d{{2,8}})",
     re.IGNORECASE,
@@ -167,7 +168,7 @@ def _whole(text: str, layout: Layout) -> str:
 def post(view: View) -> Record | None:
     """Something that somebody has posted: who, when, and its text."""
     layout, draft = view.layout, Draft(view)
-    if view.kind != "post" and (view.kind != "video" or _watched(layout)):
+    if view.kind not in ("post", "video") or _seen(view):
         return None
     signed = first_signed(layout)
     if signed and (said := _longest(layout, ANSWERED, signed.lines[0].top)):
@@ -187,27 +188,37 @@ def post(view: View) -> Record | None:
 
 
 def video(view: View) -> Record | None:
-    """A video: its heading, who published it, how often it was seen."""
-    if view.kind != "video":
-        return None
+    """A video or the first of a list: its heading, who published it, how often it was seen."""
     layout, draft = view.layout, Draft(view)
-    found = heading(layout, view.kind, view.app)
-    counted = next((line for line in layout.lines if _VIEWS.search(line.text[:80])), None)
-    if found is None or found.generic or _VIEWS.search(found.text) or not _watched(layout):
+    seen = _seen(view)
+    if not seen:
         return None
-    draft.add("headline", found.text, found.lines)
+    head = _above(layout, seen[0])
+    if head and is_title(text := plain(joined(line.text for line in head))):
+        draft.add("headline", first_sentence(text, QUOTED), head)
+    elif (found := heading(layout, view.kind, view.app)) is not None and not found.generic:
+        draft.add("headline", found.text, found.lines)
+    before = plain(re.split("[·•|]", seen[0].text)[0])
+    if is_title(before) and not _VIEWS.search(before):
+        draft.add("author", before, seen[:1])
     followed = next((line for line in layout.lines if _FOLLOWED.search(line.text[:80])), None)
     if followed is not None:
-        name = plain(_FOLLOWED.split(followed.text)[0]) or _above(layout, followed)
+        name = plain(_FOLLOWED.split(followed.text)[0])
+        name = name or plain(joined(line.text for line in _above(layout, followed)))
         draft.add("author", name if is_title(name) else "", [followed])
-    if counted is not None and (match := _VIEWS.search(counted.text[:80])):
-        draft.add("text", match[0], [counted])
+    if match := _VIEWS.search(seen[0].text[:80]):
+        draft.add("text", match[0], seen[:1])
     return draft.record("VideoObject")
 
 
-def _watched(layout: Layout) -> bool:
-    """Whether a screen says how often something was seen or by how many it is followed."""
-    return any(_VIEWS.search(line.text[:80]) or _FOLLOWED.search(line.text[:80]) for line in layout.lines)
+def _seen(view: View) -> list[Line]:
+    """The lines that say how often a video was seen: several of a list, or one beside a length or on a screen
+    of a video.
+    """
+    lines = view.layout.lines
+    seen = [line for line in lines if _VIEWS.search(line.text[:80])]
+    is_sure = view.kind == "video" or any(_LENGTH.fullmatch(line.text.strip()) for line in lines)
+    return seen if len(seen) > 1 or is_sure else []
 
 
 def article(view: View) -> Record | None:
@@ -296,7 +307,9 @@ def recipe(view: View) -> Record | None:
     )
     timed = pairs.find(("total_time", "part_time", "time"), _duration, FORMED)
     size = pairs.find("yield", _portions, FORMED)
-    if view.kind != "recipe" and (listed is None or (timed is None and size is None)):
+    rows = _listed_below(view, listed) if listed else []
+    measured = sum(any(map(str.isdigit, line.text)) for row in rows for line in row.lines[:1])
+    if view.kind != "recipe" and (listed is None or (timed is None and size is None and measured < 2)):
         return None
     found = heading(view.layout, view.kind, view.app)
     name = Value(found.text, found.lines, "above", "") if found and not found.generic else subject(view)
@@ -306,7 +319,6 @@ def recipe(view: View) -> Record | None:
     draft.add("name", name.text, name.lines)
     draft.put("totalTime", timed)
     draft.put("recipeYield", size)
-    rows = _listed_below(view, listed) if listed else []
     names = [{"name": " ".join(line.text for line in row.lines)[:60]} for row in rows]
     draft.add("recipeIngredient", names, [line for row in rows for line in row.lines])
     return draft.record("Recipe")
@@ -331,6 +343,9 @@ def _listed_below(view: View, label: Line) -> list[Row]:
         if row.first.top < label.bottom - 2 or view.pairs.begins_label(row.first):
             continue
         text = row.first.text
+        if rows and weight(text) < 3 and any(map(str.isdigit, text)):
+            last = row.first.bottom  # how much of it
+            continue
         if (
             row.first.top - last > step
             or row.first.left > label.left + 0.2 * view.layout.width
@@ -511,14 +526,13 @@ def _named_above(layout: Layout, said: Block) -> Line | None:
     return near[-1] if is_name(plain(near[-1].text)) else None
 
 
-def _above(layout: Layout, line: Line) -> str:
-    """The text right above a line, at its left edge."""
-    found = [
-        other
-        for other in layout.lines
-        if 0 <= line.top - other.bottom < 1.5 * line.height and abs(other.left - line.left) < line.height
-    ]
-    return plain(found[-1].text) if found else ""
+def _above(layout: Layout, line: Line) -> list[Line]:
+    """The lines of the text right above a line, at its left edge."""
+    for block in reversed(layout.blocks):
+        lines = [one for one in block.lines if one.bottom <= line.top + 0.3 * line.height]
+        if lines and line.top - lines[-1].bottom < 1.5 * line.height > abs(line.left - block.left):
+            return lines
+    return []
 
 
 def _is_sky(text: str) -> bool:

@@ -170,6 +170,26 @@ def test_settings_are_known_by_their_header():
     assert said.title == "Player preferences: Loop"
 
 
+def test_a_list_of_videos_is_known_by_how_often_they_were_seen():
+    said = found(
+        *BAR,
+        (60, 130, "tides", 56),
+        *(
+            (60, 700, "How the tides of the bay work"),
+            (60, 760, "Harbour School · 2 years ago · 26K views", 34),
+        ),
+        *((60, 1400, "A walk on the sea floor"), (60, 1460, "mudlark · 3 weeks ago · 1.2M views", 34)),
+    )
+
+    record = said.records[0]
+    assert record.type == "VideoObject"
+    assert fields(record) == {
+        "headline": "How the tides of the bay work",
+        "author": "Harbour School",
+        "text": "26K views",
+    }
+
+
 def test_a_recipe_has_its_ingredients():
     said = found(
         *BAR,
@@ -187,6 +207,22 @@ def test_a_recipe_has_its_ingredients():
     assert fields(said.records[0])["totalTime"] == "25 min"
     assert {"name": "200 g flour"} in said.records[0].entries("recipeIngredient")
     assert said.title == "Recipe: Plum crumble"
+
+
+def test_a_recipe_is_known_by_how_much_it_needs_too():
+    said = found(
+        *BAR,
+        (60, 150, "Plum crumble", 80),
+        (60, 420, "Ingredients", 46),
+        *((60, 520, "800 g plums"), (60, 640, "Flour, sieved"), (60, 690, "200 g"), (60, 810, "3 eggs")),
+    )
+
+    record = next(record for record in said.records if record.type == "Recipe")
+    assert record.entries("recipeIngredient") == [
+        {"name": "800 g plums"},
+        {"name": "Flour, sieved"},
+        {"name": "3 eggs"},
+    ]
 
 
 def test_a_recipe_is_known_by_its_ingredients_and_read_in_columns():
