@@ -44,6 +44,7 @@ MOST_DATED = 3  # times alone in their places that the articles of a list have
 _CODED = frozenset('{}[]"_=<>|\\')  # signs of a log or a source
 CODED = 0.05  # part of these in a text
 READ = 190  # the same, of the paragraphs of a page to read
+LIKELY = 0.3  # chance from which on a page with shorter ones is one, too
 TITLED = 12  # letters of a heading, below which a word may be in a picture
 QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
@@ -52,7 +53,9 @@ _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
 CODED_LENGTH = 40  # characters without a space that nobody has written
 _DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
 _BYLINE = re.compile(
-    rf"(?:{BY}|作者|文)[:：/]? ?(.{{2,40}}?)(?: ?[·•|,].{{0,60}}| \S{{1,8}}[:：].{{0,40}})?", re.IGNORECASE
+    rf"(?:\S{{1,2}} |.{{0,20}}\d )?(?:(?:{BY}) |作者[:：/]? ?|文[:：/] ?)(.{{2,40}}?)"
+    r"(?: ?[·•|,].{0,60}| - .{0,60}| \S{1,8}[:：].{0,40})?",
+    re.IGNORECASE,
 )
 _VIEWS, _FOLLOWED = (
     re.compile(rf"\d[\d.,]{{0,9}} ?[KMB万]? ?{wordlists.any_of(_WORDS['counted'][of])}", re.IGNORECASE)
@@ -242,34 +245,32 @@ def article(view: View) -> Record | None:
     if not lines:
         return None
     large = all(line.height >= 1.25 * layout.median for line in lines)
-    signed = [line for line in layout.lines[:16] if _BYLINE.fullmatch(plain(line.text)[:100])]
-    length = sum(weight(one.text) for one in running)
-    if view.kind != "article" and not signed and not (large and length >= READ):
+    signed = [
+        (match[1], line) for line in layout.lines[:16] if (match := _BYLINE.fullmatch(plain(line.text)[:100]))
+    ]
+    lengths = [weight(one.text) for one in running]
+    is_read = max(lengths) >= READ if view.kind == "article" else large and sum(lengths) >= READ
+    if not signed and not is_read and (view.kind != "article" or view.types.get("Article", 1.0) < LIKELY):
         return None  # a page to use, not to read
     text = plain(joined(line.text for line in lines))
     draft.add("headline", first_sentence(text, QUOTED), lines)
     draft.add("text", first_sentence(plain(running[0].text), SAID), running[0].lines)
-    for line in signed:
-        if match := _BYLINE.fullmatch(plain(line.text)[:100]):
-            draft.add("author", match[1], [line])
-            if day := view.moments.day(line.text):
-                draft.add("datePublished", day.begins, [line])
-    if not signed and (found := _between(layout, lines[-1].bottom, running[0].top)):
-        draft.add("author", found[0], found[1][:1])
-        if day := view.moments.day(found[1][-1].text):
-            draft.add("datePublished", day.begins, found[1][-1:])
+    for name, line in signed or _between(layout, lines[-1].bottom, running[0].top):
+        draft.add("author", name, [line])
+        if day := view.moments.day(line.text):
+            draft.add("datePublished", day.begins, [line])
     if address := site(layout):
         draft.add("publisher", address[0], [address[1]])
     draft.name_app("publisher")
     return draft.record("Article")
 
 
-def _between(layout: Layout, top: int, bottom: int) -> tuple[str, tuple[Line, ...]] | None:
-    """The name and the time between a heading and the first paragraph."""
+def _between(layout: Layout, top: int, bottom: int) -> list[tuple[str, Line]]:
+    """The name and the time between a heading and the first paragraph, with their lines."""
     for at, row in enumerate(layout.rows):
         if top <= row.first.top < bottom and (found := signature(layout, at)):
-            return found
-    return None
+            return [(found[0], found[1][0]), ("", found[1][-1])]
+    return []
 
 
 def _headline(layout: Layout, first: Block) -> Block | None:

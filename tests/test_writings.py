@@ -278,6 +278,23 @@ def test_every_value_of_a_record_is_on_lines():
     assert all(field.lines for field in record.fields)
 
 
+@pytest.mark.parametrize(
+    "byline",
+    ["Feb 12, 2024 by Helen Strand", "by Helen Strand - Feb 12, 2024 5:05 PM", "8 作者：Helen Strand|2024"],
+)
+def test_the_author_of_an_article_may_have_the_day_before_or_behind(byline):
+    said = found(
+        *BAR,
+        (60, 300, "Why tidal energy finally works", 62),
+        (60, 420, byline, 36),
+        (60, 540, "For three decades engineers promised that the sea"),
+        (60, 600, "would power whole towns. It never did, because the"),
+        (60, 660, "turbines broke within a year of their first winter."),
+    )
+
+    assert said.records[0].text("author") == "Helen Strand"
+
+
 def test_a_form_makes_no_record():
     assert not found(*BAR, (60, 130, "New entry", 56), (60, 300, "Subject"), (60, 400, "Notes")).records
 
