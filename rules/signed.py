@@ -4,6 +4,7 @@ Posts, comments and articles are signed so on any screen, whatever the app calls
 """
 
 import itertools
+import math
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -186,6 +187,30 @@ def is_ago(text: str) -> bool:
     return WHEN_RIGHT.fullmatch(text) is not None or _TIME_OF_POST.fullmatch(text) is not None
 
 
-def names_author(text: str) -> bool:
-    """Whether a text is a name with a time: "Anna · 3h"."""
-    return _NAME_AND_TIME.fullmatch(text) is not None
+def long_text(layout: Layout, least: int, most: float = math.inf) -> Block | None:
+    """The first text with so many letters, above a place."""
+    return next(
+        (
+            block
+            for block in layout.blocks
+            if block.bottom <= most
+            and weight(block.text) >= least
+            and letters(block.text) > 0.6
+            and block.lines != (layout.header,)
+            and "@" not in block.text[:40]
+            and not _NAME_AND_TIME.fullmatch(plain(block.text))
+        ),
+        None,
+    )
+
+
+def named_above(layout: Layout, said: Block) -> Line | None:
+    """The short text close above a post, at its left edge."""
+    near = [
+        block.lines[0]
+        for block in layout.blocks
+        if 0 <= said.top - block.bottom < 2 * block.height and abs(block.left - said.left) < block.height
+    ]
+    if not near or near[-1] is layout.header:
+        return None
+    return near[-1] if is_name(plain(near[-1].text)) else None

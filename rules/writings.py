@@ -3,7 +3,6 @@ and the weather.
 """
 
 import itertools
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from rules.layout import (
 )
 from rules.names import is_generic
 from rules.pairs import FORMED, Value
-from rules.signed import first_signed, is_ago, is_dated, is_name, names_author, signature
+from rules.signed import first_signed, is_ago, is_dated, long_text, named_above, signature
 from rules.subjects import subject
 from rules.view import Draft, View
 
@@ -51,7 +50,7 @@ _WORDS = wordlists.table("writings")
 _SKY = frozenset(wordlists.lines(_WORDS["sky"]["words"]))
 _ERROR = tuple(wordlists.lines(_WORDS["error"]["words"]))
 CODED_LENGTH = 40  # characters without a space that nobody has written
-_DEGREES = re.compile(r"[-−]?\d{1,3} ?(?:°|℃|℉)[CF]?")
+_DEGREES = re.compile(r"[-−]?(?<![\d.,])\d{1,3}(?:[.,]\d)? ?(?:°|℃|℉)[CF]?")
 _BYLINE = re.compile(
     rf"(?:\S{{1,2}} |.{{0,20}}\d )?(?:(?:{BY}) |作者[:：/]? ?|文[:：/] ?)(.{{2,40}}?)"
     r"(?: ?[·•|,].{0,60}| - .{0,60}| \S{1,8}[:：].{0,40})?",
@@ -174,15 +173,15 @@ def post(view: View) -> Record | None:
     if view.kind not in ("post", "video") or _seen(view):
         return None
     signed = first_signed(layout)
-    if signed and (said := _longest(layout, ANSWERED, signed.lines[0].top)):
+    if signed and (said := long_text(layout, ANSWERED, signed.lines[0].top)):
         signed = None  # it answers a post whose signature was not read
     else:
-        said = signed.said if signed else _longest(layout, POSTED)
+        said = signed.said if signed else long_text(layout, POSTED)
     if said is None or (signed is None and weight(said.text) < 2 * POSTED):
         return None  # a list of people or of accounts
     if signed:
         draft.add("author", signed.author, signed.lines[:1])
-    elif (by := _named_above(layout, said)) is not None:
+    elif (by := named_above(layout, said)) is not None:
         draft.add("author", plain(by.text), [by])
     draft.add("text", first_sentence(plain(said.text), SAID), said.lines)
     if signed and (day := view.moments.day(signed.lines[-1].text)):
@@ -368,12 +367,18 @@ def weather(view: View) -> Record | None:
         return None
     layout, draft = view.layout, Draft(view)
     first = layout.blocks[:14]
-    place = next((one for one in first if _is_place(plain(one.text), view.app)), None)
     sky = next((one for one in first if _is_sky(one.text) and len(one.text) <= 40), None)
     large = [line for line in layout.lines if line.height >= 1.8 * layout.median]
     degrees = next(
         (line for line in large if re.fullmatch(r"[-−]?\d{1,2} ?[°o℃℉]?[CF]?", line.text.strip())), None
     ) or next((line for line in layout.lines if _DEGREES.search(line.text[:60])), None)
+    places = [one for one in first if _is_place(plain(one.text), view.app)]
+    above = [
+        one
+        for one in places
+        if degrees and one.bottom <= degrees.top and one.left < degrees.right and one.right > degrees.left
+    ]
+    place = next(iter([*reversed(above), *places]), None)
     if place is None:
         return None
     draft.add("place", plain(place.text), place.lines)
@@ -387,7 +392,9 @@ def weather(view: View) -> Record | None:
 
 
 def _is_place(text: str, app: str) -> bool:
-    return is_title(text) and not _is_sky(text) and not is_generic(text) and text.casefold() != app.casefold()
+    return (
+        is_title(text, 4) and not _is_sky(text) and not is_generic(text) and text.casefold() != app.casefold()
+    )
 
 
 def error(view: View) -> Record | None:
@@ -493,38 +500,6 @@ def _without_status(text: str) -> str:
     """A name without the picture's initial before it: "M Maya Lindqvist"."""
     first, _, rest = text.partition(" ")
     return rest if len(first) == 1 and rest[:1] == first and first.isupper() else text
-
-
-# ------------------------------------------------------------------------------------------------------ posts
-
-
-def _longest(layout: Layout, least: int, most: float = math.inf) -> Block | None:
-    """The first text with so many letters, above a place."""
-    return next(
-        (
-            block
-            for block in layout.blocks
-            if block.bottom <= most
-            and weight(block.text) >= least
-            and letters(block.text) > 0.6
-            and block.lines != (layout.header,)
-            and "@" not in block.text[:40]
-            and not names_author(plain(block.text))
-        ),
-        None,
-    )
-
-
-def _named_above(layout: Layout, said: Block) -> Line | None:
-    """The short text close above a post, at its left edge."""
-    near = [
-        block.lines[0]
-        for block in layout.blocks
-        if 0 <= said.top - block.bottom < 2 * block.height and abs(block.left - said.left) < block.height
-    ]
-    if not near or near[-1] is layout.header:
-        return None
-    return near[-1] if is_name(plain(near[-1].text)) else None
 
 
 def _above(layout: Layout, line: Line) -> list[Line]:

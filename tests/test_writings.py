@@ -7,7 +7,7 @@ from rules import judge as rules
 from rules.layout import Layout
 from rules.signed import first_signed
 from rules.view import View
-from rules.writings import conversation
+from rules.writings import conversation, weather
 
 SIZE = (1080, 2400)
 BAR = ((40, 20, "9:41"), (940, 20, "82%"))
@@ -293,6 +293,21 @@ def test_the_author_of_an_article_may_have_the_day_before_or_behind(byline):
     )
 
     assert said.records[0].text("author") == "Helen Strand"
+
+
+def test_the_place_of_the_weather_is_above_the_temperature():
+    page = page_of(
+        (40, 30, "LTE", 36),
+        (60, 140, "Skylark Weather", 56),
+        (300, 480, "Rome, Italy"),
+        (300, 600, "18.8°C", 120),
+        (300, 800, "Cloudy"),
+        *((100 + 240 * n, 1100, f"{n + 10}:00") for n in range(4)),
+    )
+    record = weather(View(page, Layout(page), "weather", "", None))
+
+    assert record is not None
+    assert fields(record) == {"place": "Rome, Italy", "temperature": "18.8°C", "condition": "Cloudy"}
 
 
 def test_a_form_makes_no_record():
