@@ -39,8 +39,12 @@ _BEHIND = re.compile(
 )
 # A program that is in no list: "Fernery 0.4.0", "Fernery version: 0.5.9-beta", "Fernery 8.8 (7415)".
 _VERSIONED = re.compile(
-    r"([A-Z][A-Za-z]{2,20})(?: version:?| v)? ?\d{1,3}\.\d{1,3}(?:\.\d{1,4}| \(\d).{0,24}"
+    r"([A-Z][A-Za-z]{2,20}|[\u4e00-\u9fff]{3,10})(?: version:?| ?v)? ?"
+    r"\d{1,3}\.\d{1,3}(?:\.\d{1,4}| \(\d).{0,24}"
 )
+_SIGN_BEFORE = re.compile(r"^\w (?=\w{3})")
+_VERSION_BEHIND = re.compile(r" ?[vV]?\d{1,3}(?:\.\d{1,4}){1,3}$")
+_NAME = re.compile(r"[A-Z][A-Za-z]{2,20}")
 _WINDOW = 0.09  # of the height: where a window's title is
 _CORNER = (
     0.05  # of the height and 0.08 of the width: where the title of a window with its buttons beside it is
@@ -50,6 +54,9 @@ _BY_PLAIN_WORDS = frozenset(["", "article", "page", "conversation", "note", "acc
 CLEAR = 0.95  # the same, for a name that nothing else confirms
 TOP = 0.12  # of the height below the status bar: where the bar of an app or the head of a page ends
 EDGE = 0.07  # of the width: where a text begins that no arrow or picture is beside
+WIDE = 1.15  # times the height: a page, or the window of a program
+LABELS, MOSTLY = 3, 0.75  # words of labels that make a menu, and their part of all of its words
+READ = 0.9  # confidence for a name that something else confirms
 LARGE = 1.3  # times the usual height: a name in the bar
 SURE = 0.85  # confidence of reading from which on a text may be a name
 # Such screens are headed by a person, a place or a thing, whose name may look like a product's.
@@ -134,8 +141,11 @@ def _at_the_top(layout: Layout, kind: str) -> str:
         # A person or a place may have the name of an app, but hardly one of two words.
         if (name := apps.more_of(text)[0]) and (kind not in _OF_OTHERS or not text.isalpha()):
             return name
-    mark = _wordmark(layout) if kind not in _OF_OTHERS - {"article"} else ""
-    if mark and _is_confirmed(layout, mark):
+    mark = _wordmark(layout)
+    if mark and (
+        (kind != "conversation" and _has_menu(layout, mark))
+        or (kind not in _OF_OTHERS - {"article"} and _is_confirmed(layout, mark))
+    ):
         return mark
     if kind == "post" and (title := _head_of_a_feed(layout)):
         return title
@@ -202,19 +212,41 @@ def _alone_at_the_top(layout: Layout) -> list[Line]:
 
 def _wordmark(layout: Layout) -> str:
     """The name in the upper left corner of a wide page."""
-    if layout.width < 1.15 * layout.height or not layout.lines:
+    if layout.width < WIDE * layout.height or not layout.lines:
         return ""
     line = next((line for line in layout.lines[:3] if line.confidence >= SURE), layout.lines[0])
-    text = plain(line.text)
+    text = _named(line.text)
     is_mark = (
-        line.left < 0.15 * layout.width
-        and line.confidence >= CLEAR
-        and re.sub("[.-]", "", text).isalpha()
-        and weight(text) <= 20
+        line.left < 0.2 * layout.width
+        and line.confidence >= READ
+        and re.sub("[ .-]", "", text).isalpha()
+        and 3 <= weight(text) <= 20
         and (text[:1].isupper() or (is_chinese(text[:1]) and len(text) >= 5))
+        and len(text.split()) <= 3
+        and (text.isascii() or is_chinese(text[:1]))
         and not _is_common(text)
     )
     return text if is_mark else ""
+
+
+def _named(text: str) -> str:
+    """The name in a wordmark: without the sign before it and the version behind it."""
+    return _VERSION_BEHIND.sub("", _SIGN_BEFORE.sub("", plain(text)))
+
+
+def _has_menu(layout: Layout, name: str) -> bool:
+    """Whether labels stand beside a name or in the row below it: the menu of a site or of a window."""
+    if _is_common(name.split()[0]):
+        return False
+    rows = [[(_named(line.text), line.text) for line in row.lines] for row in layout.rows[:4]]
+    at = next((at for at, row in enumerate(rows[:3]) if any(named == name for named, _ in row)), len(rows))
+    for row in rows[at : at + 2]:
+        text = " ".join(text for named, text in row if named != name)
+        words = [word for word in re.split(r"[\W\d_]+", text) if len(word) > 1]
+        common = sum(map(_is_common, words))
+        if common >= LABELS and common >= MOSTLY * len(words):
+            return True
+    return False
 
 
 def _may_name(layout: Layout, line: Line) -> bool:
@@ -239,9 +271,12 @@ def _window_title(layout: Layout, kind: str) -> str:
             and name.casefold() != text.casefold()
         ):
             return name  # "Minutes.odt — Thunderbird"
+        last = text.rpartition("—")[2].strip()
+        if last != text and _NAME.fullmatch(last) and not _is_common(last):
+            return last  # "Notes of May — Fernery"
         middle = (line.left + line.right) / 2
         centered = abs(middle - layout.width / 2) < 0.03 * layout.width
-        wide = layout.width > 1.15 * layout.height
+        wide = layout.width > WIDE * layout.height
         if centered and line.height <= 1.35 * layout.median:
             headed = kind not in _OF_OTHERS and kind not in _BY_PLAIN_WORDS - {"accounts"}
             confirmed = wide and _is_confirmed(layout, text)
@@ -284,9 +319,10 @@ def _named_in(text: str) -> str:
     name = text[len(before) :].strip(" !！.:：,") if before else ""
     if not before and (match := _BEHIND.fullmatch(text)):
         name = match[1].strip()
-    if not name and (match := _VERSIONED.fullmatch(text)):
-        return "" if _is_common(match[1]) else match[1]
-    return apps.more_of(name)[0] if name else ""
+    if name and (listed := apps.more_of(name)[0]):
+        return listed
+    match = _VERSIONED.fullmatch(text)
+    return match[1] if match and not _is_common(match[1]) else ""
 
 
 def _is_product(text: str) -> bool:

@@ -704,6 +704,18 @@ def test_a_page_of_very_many_lines_takes_hardly_longer_than_one_of_many():
             (1080, 2340),
             "Fernery",
         ),
+        # A menu beside it or below it, the sign before it and the version behind it.
+        (
+            ((40, 20, "F Fernery v1.4"), (500, 20, "Home About Contact"), (40, 200, "Plants")),
+            (1600, 900),
+            "Fernery",
+        ),
+        (((40, 20, "Fernery"), (40, 80, "File Edit View Help"), (40, 200, "Plants")), (1600, 900), "Fernery"),
+        (((40, 20, "Fernery"), (500, 20, "Moss Lichen Bark"), (40, 200, "Plants")), (1600, 900), ""),
+        (((500, 20, "Plants of May — Fernery"), (40, 200, "Moss")), (1600, 900), "Fernery"),
+        ((*BAR, (60, 130, "关于", 56), (60, 900, "蕨类手册 v1.5.2")), (1080, 2340), "蕨类手册"),
+        # What is searched may be the place, not the app.
+        ((*BAR, (60, 130, "Notebook", 56), (60, 400, "Search Joplin")), (1080, 2340), ""),
         # In such a corner, a label of many apps names a part of the page.
         (((40, 20, "封禁列表"), (40, 200, "Plants")), (1600, 900), ""),
         (((40, 20, "Preferences"), (40, 200, "Plants")), (1600, 900), ""),
