@@ -6,22 +6,22 @@ from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
-from rules.headings import heading, is_title
+from rules.headings import heading, is_day, is_title
 from rules.layout import LARGE, plain
-from rules.lists import ENTRY, entry_rows, name_of
-from rules.money import STRICT, amount_in, is_due, is_sum, largest, priced, put_price
+from rules.lists import ENTRY
+from rules.money import STRICT, amount_in, is_due, largest, put_price
 from rules.pairs import Value
-from rules.prices import Price
-from rules.subjects import evidence, subject
+from rules.subjects import evidence
 from rules.view import Draft, View
 
 MAX_AMOUNT = 20  # characters of an amount and little else
 HEAD = 0.25  # of the height: where the name of an account is
-LARGER = 1.2  # times the height of an amount with a label: one that goes before it
+LARGER = 1.3  # times the height of a text or an amount that one goes before
 SURE = 0.88  # confidence of reading, below which a text names nothing
-REACH = 4  # heights below the last entry of a list in which its amount may be
+REACH = 1.8  # heights above an amount in which its name may be
 # An amount with a unit behind it, and the sign between its groups or before its decimals.
 _SUM = re.compile(r"[-+−~≈]? ?\d[\d.,']{2,18}(?: ?[^\W\d]{1,5})?")
+_COUNT = re.compile(r"[-+−~≈]? ?\d[\d.,']{0,18}")
 _PARTED = re.compile(r"[.,]\d{2}|\d'\d{3}")
 
 
@@ -51,73 +51,45 @@ def balance(view: View) -> Record | None:
         large = largest(view)
         if large and (found is None or large[1].lines[0].height > LARGER * found[1].lines[-1].height):
             found = large
-    entries = [
-        _Held(name, row.last.text.strip(), row.lines)
-        for name, price, row in priced(view)
-        if not is_sum(view, row) and (found is None or price.value != found[0].value)
-    ]
-    if found is None and is_account and len(entries) < 3:
-        entries = _held(view) or _tiles(view)
-        found = _first_large(view) if len(entries) < 2 else None
-        entries = entries or _single(view)
-    if found is None and not entries:
+    shown = found[1] if found is not None else _main(view) if is_account else None
+    price = found[0] if found is not None else view.money.amount(shown.text) if shown is not None else None
+    entries = [one for one in _column(view) if shown is None or one.lines[1] not in shown.lines]
+    if price is None and is_account and len(entries) < 3:
+        entries = entries or _tiles(view)
+    if shown is None and not entries:
         return None
     draft = Draft(view)
-    shown = found[1] if found is not None else None
-    if shown is None and len(entries) == 1:
-        shown = Value(entries[0].amount, entries[0].lines[:1], "rest", "")
     label = _label_of(view, shown) if shown is not None else None
-    named = label if is_account and shown is not None and _is_over(view, label, shown) else None
-    named = named or _in_head(view, entries) or label
     whole = heading(view.layout, view.kind, view.app)
-    if named is not None:
-        draft.add("name", plain(named.text), named.lines, named.text)
+    is_caption = shown is not None and shown.where == "above" and whole is not None
+    if label is not None and not is_caption:
+        draft.add("name", plain(label.text), label.lines, label.text)
     elif whole is not None:
         draft.add("name", whole.text, whole.lines)
-    if found is not None:
-        put_price(draft, "amount", found)
+    if price is not None and shown is not None:
+        put_price(draft, "amount", (price, shown))
+    elif label is not None and shown is not None:
+        entries.insert(0, _Held(plain(label.text)[:ENTRY], shown.text.strip(), (*label.lines, *shown.lines)))
     listed = [{"name": one.name, "amount": one.amount} for one in entries]
     draft.add("entries", listed, [line for one in entries for line in one.lines])
     return draft.record("Balance", 0.7)
 
 
+def _main(view: View) -> Value | None:
+    """The first of the amounts that are set large, else one with a usual label, also in a unit that is no
+    currency.
+    """
+    large = (line for line in view.layout.lines if line.height >= LARGE * view.layout.median)
+    first = next((line for line in large if _is_sum_of(view, line.text)), None)
+    if first is not None:
+        return Value(first.text, (first,), "rest", "")
+    named = view.pairs.find("balance", lambda text: text if _is_sum_of(view, text) else None, STRICT)
+    return named[1] if named else None
+
+
 def _line_of(view: View, value: Value) -> Line:
     """The line of an amount, among which may be its label's."""
-    return next((one for one in value.lines if view.money.prices(one.text)), value.lines[-1])
-
-
-def _is_over(view: View, label: Value | None, value: Value) -> bool:
-    """Whether an amount is set large, and what names it is above it or no usual label."""
-    line = _line_of(view, value)
-    is_above = label is not None and label.lines[0].top < line.top
-    return _is_large(view, line) and (is_above or not value.label)
-
-
-def _is_large(view: View, line: Line) -> bool:
-    return line.height >= LARGE * view.layout.median
-
-
-def _in_head(view: View, entries: list[_Held]) -> Value | None:
-    """The name in the head of a list of amounts, which is none of its entries."""
-    named = subject(view, lambda text: not any(text in one.name or one.name in text for one in entries))
-    highest = view.layout.top + HEAD * view.layout.height
-    return named if named is not None and named.lines[0].top < highest else None
-
-
-def _first_large(view: View) -> tuple[Price, Value] | None:
-    """The first of several amounts that are set large."""
-    for line in view.layout.lines:
-        price = view.money.amount(line.text)
-        if price is not None and _is_large(view, line):
-            return price, Value(line.text, (line,), "rest", "")
-    return None
-
-
-def _single(view: View) -> list[_Held]:
-    """The one large amount in a unit that is no currency."""
-    large = [line for line in view.layout.lines if _is_large(view, line) and _is_sum_of(view, line.text)]
-    named = _label_of(view, Value(large[0].text, (large[0],), "rest", "")) if large else None
-    return [_Held(named.text[:ENTRY], large[0].text.strip(), (large[0], *named.lines))] if named else []
+    return next((one for one in value.lines if _is_sum_of(view, one.text)), value.lines[-1])
 
 
 def _is_sum_of(view: View, text: str) -> bool:
@@ -156,26 +128,52 @@ def _label_of(view: View, value: Value) -> Value | None:
     return Value(plain(best[1].text), (best[1],), "above", "") if best else None
 
 
-def _held(view: View) -> list[_Held]:
-    """The entries of a list that have an amount below or beside them; none where most have none."""
-    rows = entry_rows(view.layout)
-    found = []
-    for row, after in itertools.zip_longest(rows, rows[1:]):
-        end = after.first.top if after is not None else row.first.bottom + REACH * row.first.height
-        lines = [
-            line for line in view.layout.lines if row.first.top <= line.top < end and line is not row.first
+def _column(view: View) -> list[_Held]:
+    """The entries of a list whose amounts are below each other, each with the first text at its left."""
+    sums = [line for line in view.layout.lines if _is_sum_of(view, line.text)]
+    numbers = [line for line in view.layout.lines if line in sums or _COUNT.fullmatch(line.text.strip())]
+    best: list[_Held] = []
+    seen: set[int] = set()
+    for one in sums:
+        if id(one) in seen:
+            continue
+        column = [
+            line
+            for line in numbers
+            if min(abs(line.right - one.right), abs(line.left - one.left)) < 0.6 * one.height
         ]
-        for line in sorted(lines, key=lambda line: not _is_sum_of(view, line.text)):
-            prices = view.money.prices(line.text)
-            if _is_sum_of(view, line.text) or len(prices) == 1:
-                text = (
-                    line.text
-                    if len(line.text) <= MAX_AMOUNT or not prices
-                    else line.text[prices[0].start : prices[0].end]
-                )
-                found.append(_Held(name_of(row)[:ENTRY], text.strip(), (row.first, line)))
-                break
-    return found if len(found) >= 2 and 3 * len(found) >= 2 * len(rows) else []
+        decimal = [line for line in column if line in sums]
+        column = decimal if 2 * len(decimal) > len(column) > 2 else column
+        seen.update(map(id, column))
+        found = [
+            _Held(plain(name.text)[:ENTRY], line.text.strip(), (name, line))
+            for line in column
+            if (name := _name_of(view, line, column)) is not None
+        ]
+        best = max(best, found, key=len)
+    return best if len(best) >= 2 else []
+
+
+def _name_of(view: View, amount: Line, column: list[Line]) -> Line | None:
+    """What names an amount of a column: the first text at its left in its row, one above that which is larger
+    and of no other amount, or else the text right above the amount.
+    """
+    beside: list[Line] = []
+    above: list[Line] = []
+    for line in view.layout.lines:
+        text, at = plain(line.text), (line.top + line.bottom - 2 * amount.top) / (2 * amount.height)
+        if not -REACH < at < 1.3 or not is_title(text, 2) or is_day(text) or _is_sum_of(view, text):
+            continue
+        if line.right <= amount.left:
+            (beside if at > -0.8 else above).append(line)
+        elif at < 0 and abs(line.left - amount.left) < amount.height:
+            above.append(line)
+    above = [
+        line for line in above if not any(one.top < line.bottom and line.top < one.bottom for one in column)
+    ]
+    first = min(beside, key=lambda line: (line.left // line.height, line.top), default=None)
+    larger = [line for line in above if first is None or line.height > LARGER * first.height]
+    return max(larger, key=lambda line: line.top, default=first)
 
 
 def _tiles(view: View) -> list[_Held]:

@@ -278,3 +278,28 @@ def test_a_calendar_is_named_by_the_day_or_the_month_at_its_top():
     assert found.get("name") == "May 2026"
     each = ((90, 650, "4 May 2026"), (90, 850, "5 May 2026"))
     assert made(lists.calendar, "calendar", (400, 130, "Planner", 60), *rows, *each).get("name") == "Planner"
+
+
+def test_a_table_of_spending_lists_what_was_bought_and_not_its_day_or_the_button_of_its_row():
+    bought = [
+        ("Oct 23", "Stationery", "-€23.00"),
+        ("Oct 20", "School fees", "-€390.50"),
+        ("Oct 17", "Rent", "-€600"),
+    ]
+    (found,) = records(
+        *BAR,
+        *(
+            (60, 130, "All transactions", 56),
+            (60, 260, "Date"),
+            (300, 260, "Description"),
+            (700, 260, "Amount"),
+        ),
+        *(
+            (left, 360 + 100 * at, text)
+            for at, row in enumerate(bought)
+            for left, text in zip((60, 300, 700), row, strict=True)
+        ),
+        *((940, 360 + 100 * at, "Edit") for at in range(3)),
+    )
+    assert (found.type, found.get("name")) == ("Balance", "All transactions")
+    assert found.entries("entries") == [{"name": name, "amount": amount} for _, name, amount in bought]
