@@ -22,6 +22,7 @@ MAKERS: tuple[Maker, ...] = (
     lists.settings,
     lists.notices,
     lists.month,
+    travel.place_map,
     travel.journey,
     bookings.lodging,
     parcels.parcel,

@@ -1,4 +1,4 @@
-"""Records of journeys: flights, trains, buses.
+"""Records of journeys: flights, trains, buses; and of maps.
 
 A journey is sure by its form: a number, two places, a time. What else is on such a screen (deals, search
 results) has more than one price or asks to choose, and is none.
@@ -12,11 +12,15 @@ from typing import Literal, NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
+from rules.headings import is_title
 from rules.layout import is_chinese, joined, letters, plain, weight
 from rules.moments import Moment, written
 from rules.pairs import FORMED, NAMED, Value, Where
 from rules.subjects import any_of, evidence, is_heading, names_something, words_of
 from rules.view import Draft, View
+
+# A map has so many texts that are not level, of so many characters, over more than this part of its height.
+LEAST_TURNED, TURNED, SPREAD = 3, (6, 30), 0.2
 
 Mode = Literal["air", "train", "bus"]
 _TYPE = {"air": "FlightReservation", "train": "TrainReservation", "bus": "BusReservation"}
@@ -453,3 +457,32 @@ def _whole(form: re.Pattern[str]):  # type: ignore[no-untyped-def]
         return match[0]
 
     return read
+
+
+# ------------------------------------------------------------------------------------------------------- maps
+
+
+def place_map(view: View) -> Record | None:
+    """A map: it says who drew it, or has streets in any direction. Its place is its largest name."""
+    turned = [line for line in view.layout.lines if _is_turned(line)]
+    spread = max((line.bottom for line in turned), default=0) - min((line.top for line in turned), default=0)
+    is_drawn = len(turned) >= LEAST_TURNED and spread > SPREAD * view.layout.height
+    if not is_drawn and not evidence(view, "maps"):
+        return None
+    draft = Draft(view)
+    names = [
+        line
+        for line in view.layout.lines
+        if line not in turned and is_title(plain(line.text)) and not is_heading(plain(line.text))
+    ]
+    largest = max(names, key=lambda line: line.height, default=None)
+    if largest is not None:
+        draft.add("place", plain(largest.text), [largest])
+    return draft.record("Map", 0.6)
+
+
+def _is_turned(line: Line) -> bool:
+    """Whether a text of some length is not set level: its frame is high for its width."""
+    text = line.text.strip()
+    is_high = 2 * (line.bottom - line.top) > line.right - line.left
+    return is_high and TURNED[0] <= len(text) <= TURNED[1] and letters(text) > 0.7

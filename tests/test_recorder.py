@@ -274,3 +274,20 @@ def test_an_amount_in_a_unit_that_is_no_currency_is_the_only_entry_of_what_is_ab
 
     assert record.text("name") == "Total of all coins"
     assert record.entries("entries") == [{"name": "Total of all coins", "amount": "65,429.10 XYL"}]
+
+
+def test_a_map_is_known_by_who_drew_it_or_by_streets_in_any_direction():
+    def found(*extra):
+        places = [
+            Line("Harbour Quay", 0.99, 300, 900, 700, 960),
+            Line("Old Mill", 0.99, 500, 1500, 640, 1536),
+        ]
+        whole = Page(1080, 2340, [*places, *extra])
+        view = View(whole, Layout(whole), "", "", TAKEN)
+        return [(record.type, record.text("place")) for record in recorder.records(view)]
+
+    streets = [Line(f"{name} Street", 0.98, 100 + 90 * at, 400 * at, 150 + 90 * at, 400 * at + 260)
+               for at, name in enumerate(("Canal", "Grove", "Orchard"), 1)]  # fmt: skip
+    drawn_by = Line("© OpenStreetMap contributors", 0.99, 600, 2280, 1060, 2310)
+    assert found(*streets) == found(drawn_by) == [("Map", "Harbour Quay")]
+    assert found(*streets[:2]) == []
