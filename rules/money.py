@@ -14,6 +14,7 @@ from rules.view import Draft, View
 
 _BESIDE: tuple[Where, ...] = ("colon", "rest", "right", "below")
 STRICT: tuple[Where, ...] = ("colon", "rest", "right", "below", "above")
+EXPECTED = 0.25  # chance of a balance, from which on sums alone are no receipt
 _QUANTITY = re.compile(
     r"^(\d{1,3}) ?[x×] ?|[ (]{0,3}[x×] ?(\d{1,3})\)?$|^(\d{1,2}) (?=[A-Z])| (\d{1,3}) ?[x×]$"
 )
@@ -42,6 +43,8 @@ def receipt(view: View) -> Record | None:
         total = largest(view) or (_only(view) if is_paid else None)
     if total is None or not (is_paid or pairs.has("total") or items):
         return None
+    if view.types.get("Balance", 0.0) > EXPECTED and not is_paid and evidence(view, "receipt") < 2:
+        return None  # what was spent in a month
     draft = Draft(view)
     put_price(draft, "total", total)
     named = pairs.text("seller") if pairs.has("seller") else None

@@ -291,3 +291,10 @@ def test_a_map_is_known_by_who_drew_it_or_by_streets_in_any_direction():
     drawn_by = Line("© OpenStreetMap contributors", 0.99, 600, 2280, 1060, 2310)
     assert found(*streets) == found(drawn_by) == [("Map", "Harbour Quay")]
     assert found(*streets[:2]) == []
+
+
+def test_what_was_spent_in_a_month_is_no_receipt_where_the_vote_expects_a_balance():
+    rows = ["# Spending in November", "k Groceries :: $212.40", "k Rent :: $900.00", "k Total :: $1,112.40"]
+    whole = page(rows)
+    view = View(whole, Layout(whole), "accounts", "", TAKEN, types={"Balance": 0.6})
+    assert [record.type for record in recorder.records(view)] == ["Balance"]
