@@ -11,7 +11,7 @@ from rules.layout import LARGE, plain
 from rules.lists import ENTRY
 from rules.money import STRICT, amount_in, is_due, largest, put_price
 from rules.pairs import Value
-from rules.subjects import evidence
+from rules.subjects import evidence, subject
 from rules.view import Draft, View
 
 MAX_AMOUNT = 20  # characters of an amount and little else
@@ -61,8 +61,11 @@ def balance(view: View) -> Record | None:
     draft = Draft(view)
     label = _label_of(view, shown) if shown is not None else None
     whole = heading(view.layout, view.kind, view.app)
+    # On a statement, whose it is says more than "Balance"; on a screen of an app, which the vote knows, less.
+    if not view.types and shown is not None and label is not None and not _is_over(view, label, shown):
+        label = subject(view, lambda text: not any(text in one.name for one in entries)) or label
     is_caption = shown is not None and shown.where == "above" and whole is not None
-    if label is not None and not is_caption:
+    if label is not None and not (view.types and is_caption):
         draft.add("name", plain(label.text), label.lines, label.text)
     elif whole is not None:
         draft.add("name", whole.text, whole.lines)
@@ -90,6 +93,12 @@ def _main(view: View) -> Value | None:
 def _line_of(view: View, value: Value) -> Line:
     """The line of an amount, among which may be its label's."""
     return next((one for one in value.lines if _is_sum_of(view, one.text)), value.lines[-1])
+
+
+def _is_over(view: View, label: Value, value: Value) -> bool:
+    """Whether an amount is set large, and what names it is above it or no usual label."""
+    line = _line_of(view, value)
+    return line.height >= LARGE * view.layout.median and (label.lines[0].top < line.top or not value.label)
 
 
 def _is_sum_of(view: View, text: str) -> bool:
