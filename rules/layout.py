@@ -300,7 +300,7 @@ class Layout:
         for block in self.body:
             if (
                 weight(block.text) < 3
-                or block.text.isupper()
+                or (block.text.isupper() and not any(map(is_chinese, block.text)))
                 or block.height >= LARGE * self.median
                 or is_clock(block.text)
             ):

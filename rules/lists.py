@@ -338,7 +338,16 @@ def _listed(view: View, draft: Draft, found: Sequence[Entry], second: str) -> No
 
 
 def messages(view: View) -> Record | None:
-    """The chats of a messenger, each with its newest message; the mails of an inbox."""
+    """The chats of a messenger, each with its newest message."""
+    return _received(view) if view.kind != "mail" else None
+
+
+def mails(view: View) -> Record | None:
+    """The mails of an inbox."""
+    return _received(view) if view.kind == "mail" else None
+
+
+def _received(view: View) -> Record | None:
     layout = view.layout
     is_list = view.kind in ("conversations", "mail") or _says(view, "messages")
     if not is_list or (layout.composer is not None and not view.types):

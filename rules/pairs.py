@@ -40,6 +40,7 @@ FORMED: tuple[Where, ...] = (
 )  # one with a form of its own
 
 # "Your order number is 4711".
+_SIGN = re.compile(r"[:：]? ([-−])(?=[€$£¥₹]? ?\d)")  # a minus before an amount, and not a dash
 _IS = re.compile(
     "^"
     + wordlists.any_of(wordlists.entries(wordlists.table("contexts")["sentence"]["is"]))
@@ -179,8 +180,9 @@ class Pairs:
             and other.start >= label.end
             and (other.colon or (other.is_first and not _is_part(label, other, text)))
         ]
-        rest = text[label.end : min(following, default=len(text))]
-        return _IS.sub("", rest.lstrip(" .…").strip(_AROUND)).strip()
+        rest = text[label.end : min(following, default=len(text))].lstrip(" .…")
+        sign = _SIGN.match(rest)
+        return (sign[1] if sign else "") + _IS.sub("", rest.strip(_AROUND)).strip()
 
     def _continued(self, label: Label, rest: str) -> tuple[Line, ...]:
         """The line of a label and those into which the paragraph that it begins was wrapped."""

@@ -15,6 +15,7 @@ MAKERS: tuple[Maker, ...] = (
     cards.contact,
     writings.conversation,
     lists.messages,
+    lists.mails,
     writings.post,
     writings.video,
     writings.recipe,
@@ -44,7 +45,9 @@ MAKERS: tuple[Maker, ...] = (
 # their makers look at one: the first, where it is of none of them.
 SCREENS: dict[str, tuple[str, ...]] = {
     "Conversation": ("conversation",),
-    "MessageList": ("conversations", "notices", "lock_screen", "mail"),
+    "MessageList": ("conversations", "notices", "lock_screen"),
+    "MailList": ("mail",),
+    "Contact": ("contacts",),
     "SocialMediaPosting": ("post",),
     "SettingsPage": ("settings",),
     "Balance": ("accounts",),
@@ -55,6 +58,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
 _OF_SCREENS: dict[Maker, str] = {
     writings.conversation: "Conversation",
     lists.messages: "MessageList",
+    lists.mails: "MailList",
     lists.notices: "MessageList",
     writings.post: "SocialMediaPosting",
     lists.settings: "SettingsPage",
@@ -64,7 +68,7 @@ _OF_SCREENS: dict[Maker, str] = {
     lists.calendar: "CalendarView",
 }
 # Chances from which on a type is chosen, and from which on its maker is asked whether the words say so.
-LIKELY, EXPECTED = 0.3, 0.1
+LIKELY, EXPECTED = 0.2, 0.1
 
 # A list of so few may be the paragraphs of one mail or message: what it says is first then.
 _LISTS = ("MailList", "MessageList")
@@ -94,7 +98,7 @@ def records(view: View) -> list[Record]:
         chosen = ""
     for maker in MAKERS:
         kind = _OF_SCREENS.get(maker, "")
-        if view.types and kind and kind != chosen and (chosen or view.types[kind] < EXPECTED):
+        if view.types and kind and kind != chosen and (chosen or view.types.get(kind, 0.0) < EXPECTED):
             continue
         own = view.kind in SCREENS.get(kind, (view.kind,)) or kind != chosen
         record = maker(view if own else view.of_kind(SCREENS[chosen][0]))

@@ -261,7 +261,7 @@ def test_a_list_is_named_by_the_word_above_it_rather_than_by_the_app():
 
 def test_mails_are_named_by_their_folder_and_not_by_a_subject():
     found = made(
-        lists.messages,
+        lists.mails,
         "mail",
         *((60, 130, "Inbox (3)"), (500, 130, "Sailing on Sunday", 60)),
         *((180, 320, "Maya Lindqvist"), (960, 322, "09:12"), (180, 380, "Sailing on Sunday")),

@@ -1,4 +1,4 @@
-"""What of a screen belongs in its title (`rules/naming.py`): weights that fit the measures, and the choice."""
+"""What of a screen belongs in its title (`rules/naming.py`): weights that fit the measures; the choice."""
 
 import pytest
 

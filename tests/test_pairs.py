@@ -32,6 +32,8 @@ def found(name, *lines, read=lambda text: text or None):
         ("gate", [put("Gate: C12  Seat: 14A", 60, 200)], "C12"),
         ("seat", [put("Gate: C12  Seat: 14A", 60, 200)], "14A"),
         ("platform", [put("Gleis 7", 60, 200)], "7"),
+        ("total", [put("Total: -14.00 EUR", 60, 200)], "-14.00 EUR"),
+        ("total", [put("Total – 14.00 EUR", 60, 200)], "14.00 EUR"),
         ("booking", [put("Bookingreference QX7RTB", 60, 200)], "QX7RTB"),
         ("booking", [put("Código de reserva: QX7RTB", 60, 200)], "QX7RTB"),
         ("seat", [put("Seatbelt", 60, 200)], None),

@@ -252,8 +252,8 @@ WALLET = (
 @pytest.mark.parametrize(
     ("rows", "types", "expected"),
     [
-        (ROWS, {"SettingsPage": recorder.LIKELY, "TaskList": 0.2}, ["SettingsPage"]),
-        (ROWS, {"SettingsPage": recorder.LIKELY - 0.01, "TaskList": 0.2}, []),
+        (ROWS, {"SettingsPage": recorder.LIKELY, "TaskList": 0.15}, ["SettingsPage"]),
+        (ROWS, {"SettingsPage": recorder.LIKELY - 0.01, "TaskList": 0.15}, []),
         (ROWS, {}, []),
         (WALLET, {"Balance": 0.6}, ["Balance"]),
         (WALLET, {"Conversation": 0.05, "Balance": 0.05}, []),
