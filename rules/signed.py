@@ -18,7 +18,7 @@ from rules.layout import SENTENCE, Block, Layout, Row, is_clock, joined, letters
 
 _SIGNS = wordlists.table("signs")["ago"]
 _AGO = wordlists.table("writings")["ago"]
-_BY = re.compile(rf"(?:^|.*\s)(?:{BY}) ", re.IGNORECASE)
+_BY = re.compile(rf"(?<!\S)(?:{BY}) ", re.IGNORECASE)
 _DATE = (
     r"(?:(?:19|20)\d\d[-/.年] ?\d{1,2}[-/.月] ?\d{1,2}日?|\d{1,2}月\d{1,2}日"
     rf"|\d{{1,2}}\.? {MONTH}\.?,? \d{{4}}|{MONTH}\.? \d{{1,2}}(?:[a-z]{{2}})?(?:,? \d{{4}})?)"
@@ -133,7 +133,7 @@ def _names(text: str) -> str:
     match = _NAME_AND_TIME.fullmatch(text) or _NAME_AND_HANDLE.fullmatch(text)
     if match is None:
         return ""
-    name = _BY.sub("", next(filter(None, match.groups()), "")).strip()
+    name = _BY.split(next(filter(None, match.groups()), ""))[-1].strip()
     is_whole = is_title(name, 2) and weight(name) <= LONGEST_LINE and name[-1:] not in ":："
     return name if is_whole and not _TIME_OF_POST.fullmatch(name) else ""
 
