@@ -113,10 +113,10 @@ def _of_notices(found: Sequence[Entry], language: str) -> str:
 
 
 def _chosen(view: View, language: str) -> str:
-    """The texts of a screen that a person would put in its title, and the amount of something paid."""
+    """The texts of a screen that a person would put in its title, as one; no secret is among them."""
     texts = _texts(language)
     found = naming.parts(view.layout, view.kind, view.app)
-    open_ = [part for part in found if not _KEY.search(part.text) and not sensitive.kinds(part.text)]
+    open_ = (part for part in found if not _KEY.search(part.text) and not sensitive.kinds(part.text))
     said = [part.text for part in naming.chosen(open_)]
     if sensitive.kinds(" ".join(said)):
         said = said[:1]

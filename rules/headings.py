@@ -8,7 +8,7 @@ title, and the name of a kind of screen ("Details") only where nothing larger is
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from engines.lines import Line
@@ -80,9 +80,13 @@ class Heading(NamedTuple):
 
 def heading(layout: Layout, kind: str, app: str) -> Heading | None:
     """What names the screen; None where no line does."""
-    layout = layout.main
+    return best_of(scores(layout.main, kind), layout.main, app)
+
+
+def best_of(scored: Iterable[tuple[Block, float]], layout: Layout, app: str) -> Heading | None:
+    """The heading among blocks with their scores, of the main part of a screen."""
     best: tuple[float, Heading] | None = None
-    for block, score in scores(layout, kind):
+    for block, score in scored:
         text = without_count(plain(block.text))
         if not is_title(text, 2 if block.lines[0] in layout.headers else 3) or (
             len(text) > DATES and is_day(text)

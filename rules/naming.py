@@ -13,14 +13,14 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from engines.lines import Line
-from rules.headings import LONGEST, SITE, first_sentence, heading, is_day, is_title, names_nothing, scores
+from rules.headings import LONGEST, SITE, best_of, first_sentence, is_day, is_title, names_nothing, scores
 from rules.kinds import MONEY
 from rules.layout import Block, Layout, is_chinese, letters, plain, weight
 from rules.lists import entries
@@ -63,9 +63,10 @@ class Part(NamedTuple):
 
 def parts(layout: Layout, kind: str, app: str) -> list[Part]:
     """The texts of a screen that may be in its title, the best first; of a dialog in front, only its own."""
-    weights, found = _weights(WEIGHTS), []
-    for block, text, measured in measures(layout.main, kind, app):
-        is_behind = measured["dialog"] == NONE
+    layout, weights, found = layout.main, _weights(WEIGHTS), []
+    in_front = {id(line) for row in layout.dialog for line in row.lines}
+    for block, text, measured in measures(layout, kind, app):
+        is_behind = in_front and id(block.lines[0]) not in in_front
         if is_behind or not measured["may be a title"] or "@" in text or _COUNTED.match(text):
             continue
         share = weights.start
@@ -75,7 +76,7 @@ def parts(layout: Layout, kind: str, app: str) -> list[Part]:
     return sorted(found, key=lambda part: -part.share)
 
 
-def chosen(found: Sequence[Part]) -> list[Part]:
+def chosen(found: Iterable[Part]) -> list[Part]:
     """Those of the best parts that a title is expected to gain by, at most `MOST_PARTS`, as they are read; a
     larger heading alone, without the name of a kind of screen.
 
@@ -85,7 +86,7 @@ def chosen(found: Sequence[Part]) -> list[Part]:
     taken: list[Part] = []
     known: set[str] = set()
     hits = best = 0.0
-    for part in found[:LOOKED_AT]:
+    for part in itertools.islice(found, LOOKED_AT):
         new = set(_WORD.findall(part.text.casefold())) - known
         expected = 2 * (hits + part.share * len(new)) / (USUAL + len(known) + len(new))
         if new and (expected > best or not taken) and len(taken) < MOST_PARTS:
@@ -106,8 +107,9 @@ def _height(part: Part) -> int:
 
 def measures(layout: Layout, kind: str, app: str) -> Iterator[tuple[Block, str, dict[str, float]]]:
     """The blocks of a screen, each with its text and its measures by names."""
-    places = _Places(layout, kind)
-    named = heading(layout, kind, app)
+    scored = list(scores(layout, kind))
+    places = _Places(layout, scored)
+    named = best_of(scored, layout, app)
     heads = {id(line) for line in named.lines} if named else set()
     blocks = layout.blocks[:MOST_TEXTS]
     folded = [plain(block.text).casefold() for block in blocks]
@@ -128,18 +130,16 @@ def measures(layout: Layout, kind: str, app: str) -> Iterator[tuple[Block, str, 
 class _Places:
     """Where the blocks of a screen are, and what they are there: each dictionary is by the id of a line."""
 
-    def __init__(self, layout: Layout, kind: str):
+    def __init__(self, layout: Layout, scored: Sequence[tuple[Block, float]]):
         self._layout = layout
         self._headers = {id(line): at for at, line in enumerate(layout.headers)}
-        ranked = sorted(scores(layout, kind), key=lambda one: -one[1])
+        ranked = sorted(scored, key=lambda one: -one[1])
         self._ranks = {id(block.lines[0]): (at, score) for at, (block, score) in enumerate(ranked)}
         self._listed: dict[int, tuple[int, int]] = {}
         for at, entry in enumerate(entries(layout)):
             for part, line in enumerate(entry.lines):
                 self._listed.setdefault(id(line), (at, part))
         self._rows = {id(line): row for row in layout.rows for line in row.lines}
-        in_dialog = itertools.chain.from_iterable(row.lines for row in layout.dialog)
-        self._dialog = {id(line): at for at, line in enumerate(in_dialog)}
         self._sides: dict[int, float] = {}
         for side, blocks in enumerate(layout.bubbles, 1):
             self._sides.update({id(block.lines[0]): side for block in blocks})
@@ -170,7 +170,6 @@ class _Places:
             "lines": len(block.lines),
             "navigation": float(navigation is not None and line in navigation.lines),
             "field": float(line is layout.composer),
-            "dialog": self._dialog.get(id(line), NONE) if self._dialog else NONE - 1,
             "side of a conversation": self._sides.get(id(line), 0),
         }
 
@@ -190,7 +189,6 @@ def _of_text(text: str) -> dict[str, float]:
         "money": float(MONEY.search(text[:MOST]) is not None),
         "digits": float(any(map(str.isdigit, text))),
         "end of a sentence": float(text[-1:] in _ENDS),
-        "colon": float(text[-1:] in ":："),
         "capitals": float(text.isupper()),
         "small letter": float(text[:1].islower()),
         "large letters": sum(word[:1].isupper() for word in words) / max(1, len(words)),
