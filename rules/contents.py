@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from engines.lines import Line
-from rules.entities import NUMBER, SIGN
 from rules.headings import Heading, first_sentence, is_day, is_title
 from rules.kinds import WHEN_RIGHT
 from rules.layout import Block, Layout, is_chinese, is_clock, joined, letters, plain, weight
@@ -17,7 +16,6 @@ from rules.wordlists import is_interface
 from text import shortened
 
 SURE = 0.88  # confidence of reading, below which a text is no content
-LARGE = 1.4  # times the usual height: the amount of a screen
 SENTENCE, RUNNING, PART = (
     40,
     140,
@@ -27,26 +25,9 @@ LONGEST = 120  # characters of an entry
 CARD = 1.15  # times the usual height: a value with its label above or below it
 
 _WRITTEN = frozenset(["post", "profile", "video", "conversation", "conversations", "article", "source"])
-_AMOUNT = re.compile(rf"[-+−]? ?{SIGN} ?{NUMBER}|{NUMBER} ?(?:元|€|£|USD|EUR)")
-_SUM = re.compile(r"\d[\d.,]{0,14} ?[A-Za-z]{2,5}")  # with a currency that has no sign: "1.62 tPPC"
 _VALUE = re.compile(r"[-+−~≈<>]? ?(?:\S{0,4} ?)?\d[\d.,:/ '%]{0,16}(?: ?(?:[€£$¥₹元]|[^\W\d]\S{0,9}))?")
 _ICONS = re.compile(r"[0oO.·•|]{1,4}")  # circles and dots, read as letters
 _ENDS = (".", "!", "?", "。", "！", "？", "…", "”", '"')
-
-
-def amount(layout: Layout) -> str:
-    """The amount that is larger than the other text, "" where there is none."""
-    found = [
-        (line.height, match[0].strip()) for line in layout.lines if (match := _AMOUNT.search(line.text[:120]))
-    ]
-    found = found or [
-        (line.height, text)
-        for line in layout.lines
-        if line.confidence >= SURE and _SUM.fullmatch(text := plain(line.text)[:40])
-    ]
-    tallest = max((height for height, _ in found), default=0)
-    large = [amount for height, amount in found if height >= 0.85 * tallest]
-    return large[0] if tallest >= LARGE * layout.median else ""
 
 
 def values(layout: Layout, kind: str) -> list[str]:

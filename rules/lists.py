@@ -270,11 +270,6 @@ def _says_by(text: str, name: str) -> bool:
     )
 
 
-def is_headed(text: str) -> bool:
-    """Whether a heading says that the screen has settings: "Chat settings"."""
-    return _says_by(folded(text), "settings")
-
-
 def _name(view: View, draft: Draft, of: str = "", *, generic: bool = True) -> str:
     """The heading of the list, noted as its name, also a `generic` one that any such list has; else the line
     above it that says what it is a list `of`.
