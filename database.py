@@ -50,6 +50,9 @@ log = logging.getLogger(__name__)
 logging.getLogger("peewee.migrations").setLevel(logging.WARNING)
 
 MIGRATIONS = ROOT / "migrations"
+# Seconds between two steps of long work that writes. If a step takes under 0.18 s, SQLite's busy handler
+# retries a blocked writer at least every 50 ms, so every waiting writer gets through.
+ROOM = 0.06
 ROTATION = "rotation"  # the name of the lock that a running rotation holds
 # Names of stored values that the key ring has, too: `difference` compares them.
 STARTS, FOLDER = "starts", "folder"

@@ -151,9 +151,13 @@ def mark_as_now(photo_ids: Collection[int]) -> None:
 
 def is_behind() -> bool:
     """Whether there are photos that no or earlier rules have judged."""
-    if models.stored_value("gate.rules", 0) != sensitive.VERSION:
-        return True
-    return Analysis.select().where(models.UNJUDGED).exists()
+    return _were_other_rules() or Analysis.select().where(models.UNJUDGED).exists()
+
+
+def _were_other_rules() -> bool:
+    """Whether other rules than these have judged all photos last."""
+    judged_by: int = models.stored_value("gate.rules", 0)
+    return judged_by != sensitive.VERSION
 
 
 def mark_older() -> list[int]:
@@ -173,7 +177,7 @@ def mark_older() -> list[int]:
 
 def _doubt_marks_of_other_rules() -> None:
     """Let all photos be judged again when other rules than these have judged them last."""
-    if models.stored_value("gate.rules", 0) != sensitive.VERSION:
+    if _were_other_rules():
         with db.atomic():
             Analysis.update(judged=False).where(Analysis.judged).execute()
             models.store_value("gate.rules", sensitive.VERSION)

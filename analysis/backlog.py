@@ -22,7 +22,7 @@ import records
 from analysis import results
 from analysis.text_reader import TextReader
 from curation import stacks
-from database import db
+from database import ROOM, db
 from errors import Unavailable, Unreadable
 from locks import named_lock
 from models import Analysis, Photo
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 PROGRESS_EVERY = 100  # photos read or judged in the background between two lines in the log
 JUDGED_AT_ONCE = 40  # photos that are looked at in a step, with up to 5 ms each
-ROOM = 0.06  # seconds after a step that only writes, in which waiting writers get through
 
 
 class Judged(msgspec.Struct):
@@ -64,17 +63,16 @@ class Backlog:
         with database.scope():
             if not gate.is_behind():  # before the lock: an idle service writes nothing
                 return False
-        folder = database.store().folder / "jobs"
-        try:
-            with named_lock(folder, "mark-older", 0, busy="Another thread marks."):
-                with database.scope(), db.atomic():
-                    judged = gate.mark_older()
-                    lexicon.redact_anew(judged)
-                    records.file(judged)
-                if judged:
-                    time.sleep(ROOM)
-        except Unavailable:
-            return False
+        return _alone("mark-older", self._mark_newest)
+
+    @staticmethod
+    def _mark_newest() -> bool:
+        with database.scope(), db.atomic():
+            judged = gate.mark_older()
+            lexicon.redact_anew(judged)
+            records.file(judged)
+        if judged:
+            time.sleep(ROOM)
         return bool(judged)
 
     def read_older(self) -> bool:
@@ -91,12 +89,7 @@ class Backlog:
                     log.info("every photo is read")
                     self._older = 0
                 return False
-        folder = database.store().folder / "jobs"
-        try:
-            with named_lock(folder, "read-older", 0, busy="Another thread reads."):
-                return self._read_newest()
-        except Unavailable:
-            return False
+        return _alone("read-older", self._read_newest)
 
     def place_next(self) -> bool:
         """Put the newest photo that is due to be compared into its stack; False when there is none. Meant for
@@ -121,12 +114,10 @@ class Backlog:
         """
         if self._judged_to == (self._judged_place(),):
             return False
-        folder = database.store().folder / "jobs"
-        try:
-            with named_lock(folder, "judge-older", 0, busy="Another thread judges."):
-                is_left = self._judge_newest()
-        except Unavailable:
-            return False
+        return _alone("judge-older", self._judge_next)
+
+    def _judge_next(self) -> bool:
+        is_left = self._judge_newest()
         self._judged_to = None if is_left else (self._judged_place(),)
         return is_left
 
@@ -196,6 +187,15 @@ class Backlog:
         with database.scope(), db.atomic():
             results.keep_and_index(photo_id, read, now=self._clock())
         return True
+
+
+def _alone(name: str, step: Callable[[], bool]) -> bool:
+    """Whether a step did something, which one thread of all processes does at a time."""
+    try:
+        with named_lock(database.store().folder / "jobs", name, 0, busy="Another thread does this."):
+            return step()
+    except Unavailable:
+        return False
 
 
 def judge_all_again() -> None:

@@ -24,14 +24,13 @@ import photos
 import records
 from clock import utc_now
 from curation import words
-from database import db
+from database import ROOM, db
 from errors import NotFound, Unavailable
 from models import Analysis, PhotoTag, Trash
 from web import inputs, shapes
 
 DAYS = timedelta(days=30)
 BATCH = 250  # photos that are deleted in one transaction; they have no index entries
-ROOM = 0.06  # seconds between two batches, so that waiting writers get through
 
 
 def put(photo_ids: list[int], *, now: datetime) -> set[int]:

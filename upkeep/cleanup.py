@@ -31,7 +31,7 @@ import models
 import photos
 from assistant import conversations
 from curation import retention, searches, trash
-from database import db
+from database import ROOM, db
 from errors import Unavailable
 from locks import Presence, named_lock
 from models import Conversation, Dynamic, Memory, Message, Photo, Trash
@@ -45,9 +45,6 @@ log = logging.getLogger(__name__)
 BATCH = 50  # rows in one transaction: 0.1 s for photos, beside a busy service
 UNINDEXED_BATCH = 250  # photos in one transaction that have no index entries any more
 PAGES = 500  # free pages that are returned to the file system in one transaction
-# Seconds between two steps. If a step takes under 0.18 s, SQLite's busy handler retries a blocked writer at
-# least every 50 ms, so every waiting writer gets through.
-ROOM = 0.06
 CLEAR_PATIENCE = 1.0  # seconds that a second click on "delete everything" waits for the first
 
 # A database up to this size, in bytes, is rewritten by each clean-up. When SQLite moves rows between pages,
