@@ -15,6 +15,7 @@ have little in common.
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,7 +150,7 @@ def _types(cases: list[labelled.Case], categories: Table, senses: labelled.Sense
 
 def _cross_validated(table: Table, senses: bool) -> dict[str, Any]:
     everything = numpy.ones(len(table.right), bool)
-    fold = _folds(table, numpy.arange(len(table.right)), FOLDS)
+    fold = _folds(table.apps, FOLDS)
     predicted = numpy.zeros(len(table.right), int)
     for number in range(FOLDS):
         held = fold == number
@@ -157,12 +158,12 @@ def _cross_validated(table: Table, senses: bool) -> dict[str, Any]:
     return _score(table, predicted, everything)
 
 
-def _folds(table: Table, rows: Array, count: int) -> Array:
-    """A fold for each of the rows; those of one app have the same."""
-    apps = sorted({table.apps[row] for row in rows})
+def _folds(of: Sequence[str], count: int) -> Array:
+    """A fold for each row, given the app that it is of; those of one app have the same."""
+    apps = sorted(set(of))
     numpy.random.default_rng(SEED).shuffle(apps)
-    of = {app: number % count for number, app in enumerate(apps)}
-    return numpy.array([of[table.apps[row]] for row in rows])
+    folds = {app: number % count for number, app in enumerate(apps)}
+    return numpy.array([folds[app] for app in of])
 
 
 def _predicted(table: Table, learned: Array, judged: Array, senses: bool) -> Array:
@@ -175,7 +176,7 @@ def _predicted(table: Table, learned: Array, judged: Array, senses: bool) -> Arr
 
 def _penalty(table: Table, rows: Array, senses: bool) -> float:
     """The penalty that does best in a cross-validation of these rows."""
-    fold = _folds(table, rows, INNER_FOLDS)
+    fold = _folds([table.apps[row] for row in rows], INNER_FOLDS)
 
     def quality(penalty: float) -> float:
         right = []
@@ -259,10 +260,7 @@ class Texts(NamedTuple):
 def _write_naming(cases: list[labelled.Case], senses: labelled.Senses) -> None:
     """Learn what belongs in a title, by a ridge regression over ranges of the measures, and write it."""
     texts = _texts(cases, senses)
-    apps = sorted({case.app for case in cases})
-    numpy.random.default_rng(SEED).shuffle(apps)
-    of = {app: number % FOLDS for number, app in enumerate(apps)}
-    fold = numpy.array([of[case.app] for case in cases])[texts.case]
+    fold = _folds([case.app for case in cases], FOLDS)[texts.case]
     judging = numpy.array([case.judges for case in cases])[texts.case]
     expected = numpy.zeros(len(texts.shares))
     for number in range(FOLDS):
