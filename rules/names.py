@@ -235,7 +235,7 @@ def _named(text: str) -> str:
 
 
 def _has_menu(layout: Layout, name: str) -> bool:
-    """Whether labels stand beside a name or in the row below it: the menu of a site or of a window."""
+    """Whether the menu of a site or a window is beside a name, or in the row below it."""
     if _is_common(name.split()[0]):
         return False
     rows = [[(_named(line.text), line.text) for line in row.lines] for row in layout.rows[:4]]
