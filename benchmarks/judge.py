@@ -162,12 +162,18 @@ def _fields(case: Case, record: Record | None) -> Counter[str]:
         return Counter()
     known = TYPES[record.type].fields
     labels = {name: label for name, label in case.record.get("fields", {}).items() if name in known}
-    mine = {field.name: field for field in record.fields if field.name in labels}
+    mine = {field.name: field for field in record.fields}
+    # What a post says is its headline for one person and its text for the next.
+    other = {name: _SAID.get(name, "") for name in labels if _SAID.get(name) not in labels}
+    found = {name: field for name in labels if (field := mine.get(name) or mine.get(other.get(name, "")))}
     return Counter(
         labelled=len(labels),
-        found=len(mine),
-        right=sum(_is_right(str(labels[name]), field) for name, field in mine.items()),
+        found=len(found),
+        right=sum(_is_right(str(labels[name]), field) for name, field in found.items()),
     )
+
+
+_SAID = {"headline": "text", "text": "headline"}
 
 
 def _is_right(label: str, field: Field) -> bool:
