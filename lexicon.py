@@ -115,7 +115,7 @@ def changing(photo_ids: Iterable[int]) -> Iterator[None]:
     _count(new - old)
     _count(old - new, -1)
     _redact(row for photo_id, row in shown.items() if after[photo_id])
-    _mark_holdings(shown[photo_id] for photo_id in changed)
+    _mark_holdings(shown.values())
 
 
 def redact_anew(photo_ids: list[int]) -> None:

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, strategies
 from hypothesis import settings as examples
 
 import database
+import lexicon
 import records
 import search
 from curation import opened
@@ -272,6 +273,17 @@ def test_a_day_is_that_of_this_machine(library, zone):
     assert (library.ids("before:2026-11-22"), library.ids("after:2026-11-21")) == ([late], [early])
     with database.scope():
         assert search.find("on:today", now=datetime(2026, 11, 21, 16, 30)).total == 1
+
+
+def test_what_a_photo_holds_follows_its_analysis_also_where_the_words_stay(library):
+    photo = library.add("Platform 4", entities=["platform"])
+    assert (library.ids("has:code"), library.ids("has:link")) == ([photo], [])
+
+    with database.scope(), db.atomic(), lexicon.changing([photo]):
+        entities = '[{"type": "link", "value": "platform"}]'
+        Analysis.update(entities=entities).where(Analysis.photo == photo).execute()
+
+    assert (library.ids("has:code"), library.ids("has:link")) == ([], [photo])
 
 
 def test_an_old_photo_is_found_behind_thousands_with_the_same_word(library, monkeypatch):
