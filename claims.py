@@ -63,16 +63,24 @@ BLOCKED_WAIT = 1.0  # seconds, while something is due that cannot be claimed
 
 
 class Claim(NamedTuple):
-    """The right of one thread to analyse a photo until the lease ends. `fresh`: a person asks for a new
-    result. `reads_left`: how often its text may be tried to be read.
+    """The right of one thread to analyse a photo until the lease ends, with what was read of the photo.
+    `fresh`: a person asks for a new result. `attempts`: how often it has failed. `reads_left`: how often its
+    text may be tried to be read.
     """
 
-    analysis_id: int
     photo: Photo
     fresh: bool
+    attempts: int
     reads_left: int
     token: str
     probe: bool
+
+    @property
+    def held(self) -> peewee.Expression:
+        """The condition of its row, while nobody has requested the photo again, deleted it or taken over its
+        lease.
+        """
+        return (Analysis.photo == self.photo.id) & (Analysis.lease_token == self.token)
 
 
 # -------------------------------------------------------------------------------------------------- the queue
@@ -112,9 +120,9 @@ def claim_next(fingerprint: str, holder: Callable[[], str], *, now: datetime) ->
         token = f"{holder()}:{secrets.token_hex(8)}"
         lease = {"status": "processing", "lease_until": now + LEASE, "lease_token": token}
         Analysis.update(**lease).where(Analysis.id == due).execute()
-        columns = (Analysis.id, Analysis.fresh, Analysis.reads_left, Photo)
+        columns = (Analysis.fresh, Analysis.attempts, Analysis.reads_left, Photo)
         row = Analysis.select(*columns).join(Photo).where(Analysis.id == due).get()
-        return Claim(row.id, row.photo, row.fresh, row.reads_left, token, circuit.open)
+        return Claim(row.photo, row.fresh, row.attempts, row.reads_left, token, circuit.open)
 
 
 def recover(presences: Path, is_own: Callable[[str], bool], *, now: datetime) -> int:
@@ -194,19 +202,13 @@ def allow_probe(*, now: datetime) -> None:
 def give_back(claim: Claim, *, now: datetime, pause: timedelta = timedelta(0)) -> None:
     """Return a claimed photo to the queue for `pause`, without counting an attempt."""
     with db.atomic():
-        mine = (Analysis.id == claim.analysis_id) & (Analysis.lease_token == claim.token)
-        _requeue(mine, now=now + pause)
+        _requeue(claim.held, now=now + pause)
         end(claim, None, now=now)
 
 
 def is_current(claim: Claim) -> bool:
     """Whether the claim still holds: nobody requested the photo again, deleted it or took over its lease."""
-    held = (
-        (Analysis.id == claim.analysis_id)
-        & (Analysis.status == "processing")
-        & (Analysis.lease_token == claim.token)
-    )
-    return Analysis.select().where(held).exists()
+    return Analysis.select().where(claim.held).exists()
 
 
 def fail(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
@@ -221,7 +223,7 @@ def fail(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
                 "error_message": str(problem),
                 "completed_at": now,
             }
-            Analysis.update(**state, **UNLEASED).where(Analysis.id == claim.analysis_id).execute()
+            Analysis.update(**state, **UNLEASED).where(claim.held).execute()
         case _:
             _fail_row(claim, problem, now=now)
 
@@ -248,26 +250,24 @@ def end(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime
 
 
 def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
-    attempts = Analysis.get_by_id(claim.analysis_id).attempts
-    if not claim.probe:  # a probe costs its row nothing
-        attempts += 1
+    attempts = claim.attempts if claim.probe else claim.attempts + 1  # a probe costs its row nothing
     state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
     if attempts >= TRIES:
         state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
     else:
         delay = max(timedelta(seconds=problem.retry_after or 0), RETRY_DELAYS[max(0, attempts - 1)])
         state |= {"status": "pending", "fault": "", "due_at": now + delay}
-    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+    Analysis.update(**state).where(claim.held).execute()
 
 
 def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
-    attempts = Analysis.get_by_id(claim.analysis_id).attempts + 1
+    attempts = claim.attempts + 1
     state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
     if attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage):  # final at the first try
         state |= {"status": "error", "fault": "row", "completed_at": now}
     else:
         state |= {"status": "pending", "fault": "", "due_at": now + RETRY_DELAYS[attempts - 1]}
-    Analysis.update(**state).where(Analysis.id == claim.analysis_id).execute()
+    Analysis.update(**state).where(claim.held).execute()
 
 
 def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:

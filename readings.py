@@ -78,7 +78,10 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 def save(photo_id: int, page: Page, *, reader: str) -> Page:
-    """Store what the engine `reader` has read on a photo, in place of an earlier reading; returns it."""
+    """Store what the engine `reader` has read on a photo, in place of an earlier reading; returns it as it is
+    stored.
+    """
+    end_tries(photo_id)
     columns = row(photo_id, page, reader=reader)
     Reading.insert(**columns).on_conflict_replace().execute()
     return Page(page.width, page.height, packing.unpack(columns["lines"]))
@@ -88,17 +91,6 @@ def row(photo_id: int, page: Page, *, reader: str) -> dict[str, Any]:
     """The columns of a reading."""
     packed = packing.pack(page.lines)
     return {"photo": photo_id, "width": page.width, "height": page.height, "lines": packed, "reader": reader}
-
-
-def copy(from_photo_id: int, to_photo_id: int) -> Page | None:
-    """Store the reading of one photo for another with the same bytes too, and return it. Without one, the
-    other keeps its own.
-    """
-    found = Reading.get_or_none(Reading.photo == from_photo_id)
-    if found is not None:
-        Reading.insert(**found.__data__ | {"photo": to_photo_id}).on_conflict_replace().execute()
-        end_tries(to_photo_id)
-    return page(to_photo_id)
 
 
 def of_same_look(photo: Photo, *, reader: str) -> list[Photo]:
@@ -141,11 +133,6 @@ def count_unread() -> int:
 def count_tries(photo_id: int, tries: int) -> None:
     """Record failed `tries` at reading a photo; a negative number takes them back."""
     Analysis.update(reads_left=Analysis.reads_left - tries).where(Analysis.photo == photo_id).execute()
-
-
-def tries_left(photo_id: int) -> int:
-    """How often the text of a photo may still be tried to be read."""
-    return Analysis.select(Analysis.reads_left).where(Analysis.photo == photo_id).scalar() or 0
 
 
 def of(photo_ids: Iterable[int]) -> dict[int, Lines]:

@@ -185,7 +185,9 @@ class Backlog:
         if read is None:
             return not self._texts.rests
         with database.scope(), db.atomic():
-            results.keep_and_index(photo_id, read, now=self._clock())
+            row = Analysis.get_or_none(Analysis.photo == photo_id)
+            if row is not None:  # not deleted meanwhile
+                results.keep_read(row, read, now=self._clock())
         return True
 
 

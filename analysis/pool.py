@@ -36,7 +36,6 @@ from engines import configuration, ledger
 from engines.findings import Findings
 from errors import (
     AnswerUnusable,
-    NotFound,
     SnaploreError,
     StorageFull,
     Unavailable,
@@ -100,13 +99,21 @@ class Worker:
         task = self._next_task()
         if task is None:
             return False
+        claim = task.claim
         try:
-            ended = self._worked_through(task)
+            with self._working_on(claim):
+                ended = self._worked_through(task)
         except Exception:
-            self._unsettled[task.claim.token] = _Outcome(task.claim)
+            self._unsettled[claim.token] = _Outcome(claim)
             raise
-        if ended is not None:
-            self._settle(ended, began)
+        self._unsettled[claim.token] = ended
+        self._settle_unsettled()
+        with database.scope():
+            stacks.place(claim.photo.id)
+        if ended.outcome is not None:
+            # Only the type of a failure: its message may quote the model.
+            result = "done" if isinstance(ended.outcome, Findings) else type(ended.outcome).__name__
+            log.info("photo %d analysed: %s, %.2f s", claim.photo.id, result, time.monotonic() - began)
         return True
 
     def _next_task(self) -> "_Task | None":
@@ -119,87 +126,77 @@ class Worker:
             claim = self.claim_next(_fingerprint(config), now=self._clock())
         return None if claim is None else _Task(claim, config, model)
 
-    def _settle(self, ended: "_Outcome", began: float) -> None:
-        """Save the outcome for a photo."""
-        photo_id = ended.claim.photo.id
-        self._unsettled[ended.claim.token] = ended
-        self._settle_unsettled()
-        with database.scope():
-            stacks.place(photo_id)
-        # Only the type of a failure: its message may quote the model.
-        result = "done" if isinstance(ended.outcome, Findings) else type(ended.outcome).__name__
-        log.info("photo %d analysed: %s, %.2f s", photo_id, result, time.monotonic() - began)
-
-    def _worked_through(self, task: "_Task") -> "_Outcome | None":
-        """The outcome for a claimed photo; None when an earlier result was copied, or is waited for."""
+    def _worked_through(self, task: "_Task") -> "_Outcome":
+        """How the analysis of a claimed photo ends: with what was found on the same bytes before, or with
+        what a model finds on the picture. Raises what the database raises.
+        """
         claim, config, model = task
         with database.scope():
-            if results.copied_from_twin(claim, model.identity, now=self._clock()):
-                stacks.place(claim.photo.id)
-                return None
-        with self._working_on(claim):
-            try:
-                picture = photos.bringing(lambda: photos.open_original(photos.get(claim.photo.id)))
-            except (NotFound, Unreadable, away.BucketUnreachable, away.Elsewhere) as problem:
-                return _Outcome(claim, problem, model.identity)
-            with picture:
-                return self._analyse(claim, model, config, picture)
+            found = None if claim.fresh else results.of_same_bytes(claim.photo, model.identity)
+        if found is not None:
+            return _Outcome(claim, found, model.identity, asked=False)
+        try:
+            picture = photos.bringing(lambda: photos.open_original(claim.photo))
+        except (Unreadable, away.BucketUnreachable, away.Elsewhere) as problem:
+            return _Outcome(claim, problem, model.identity)
+        with picture:
+            if config.provider == configuration.LOCAL:
+                return self._analysed_here(claim, model, picture)
+            return self._analysed_by(model, claim, config, picture)
 
-    def _analyse(
-        self, claim: Claim, model: llm.Model, config: configuration.Configuration, picture: BinaryIO
-    ) -> "_Outcome | None":
-        """Ask the model for a claimed photo, or the embedded one if it must not leave. None when the result
-        of a near-duplicate was copied, or is waited for. Raises what the database raises.
-        """
+    def _analysed_here(self, claim: Claim, model: llm.Model, picture: BinaryIO) -> "_Outcome":
+        """What the embedded model finds on a picture."""
         photo, reader = claim.photo, llm.reader(self._settings)
-        if config.provider == configuration.LOCAL:
-            known = None if claim.fresh else self._texts.read_before(photo, picture)
-            if known is not None:
-                return _Outcome(claim, _judge_here(reader, known, picture, photo), reader.identity)
-            return _Outcome(claim, _ask(model, picture, photo, photo.filename), model.identity)
-        read, name = self._read_first(claim, picture), photo.filename
-        page = read[0] if read and self._settings.read_locally else None
-        text = readings.lines_on(page).content if page else ""
-        if gate.is_before(config, self._settings):
-            if read is None and self._can_be_read(photo):
+        read = None if claim.fresh else self._texts.read_before(photo, picture)
+        if read is not None:
+            return _Outcome(claim, _judged_here(reader, read, picture, photo), model.identity)
+        return _Outcome(claim, _ask(model, picture, photo, photo.filename), model.identity)
+
+    def _analysed_by(
+        self, model: llm.Model, claim: Claim, config: configuration.Configuration, picture: BinaryIO
+    ) -> "_Outcome":
+        """What a remote model finds on a picture, or the embedded one if it must not leave. It is read here
+        first. Where a near-duplicate has the same words, nobody is asked.
+        """
+        photo, settings = claim.photo, self._settings
+        read = self._read(claim, picture)
+        with database.scope():
+            known = results.known(claim, read, now=self._clock())
+        if known is None:
+            return _Outcome(claim)
+        page = known.read[0] if known.read and settings.read_locally else None
+        text, name = readings.lines_on(page).content if page else "", photo.filename
+        if gate.is_before(config, settings):
+            may_be_read = settings.read_locally and self._texts.runs_here and known.reads_left > 0
+            if known.read is None and may_be_read:
                 # A picture must not leave only because the reader is busy now, or has failed once.
                 return _Outcome(claim, pause=timedelta(seconds=text_reader.READ_PAUSE))
-            with database.scope():
-                mark = gate.marks([photo.id]).get(photo.id, gate.Mark())
             # What was read before may have been judged by earlier rules.
-            if gate.withholds(mark, text):
-                found = _judge_here(reader, read, picture, photo)
+            if gate.withholds(known.mark, text):
+                reader = llm.reader(settings)
+                found = _judged_here(reader, known.read, picture, photo)
                 return _Outcome(claim, found, reader.identity, asked=False)
-            name = name if mark.cleared else disguises.plain_name(name)
-        if page is not None:
+            name = name if known.mark.cleared else disguises.plain_name(name)
+        if page is not None and not claim.fresh:
             with database.scope():
                 stacks.place(photo.id)
-                if results.copied_from_stack(claim, page, model.identity, now=self._clock()):
-                    return None
-        return _Outcome(claim, _ask(model, picture, photo, name, text), model.identity, read=read)
+                other, is_awaited = stacks.same_words(photo.id, page, model.identity)
+            if is_awaited:
+                return _Outcome(claim, pause=claims.COPY_DELAY)
+            if other is not None:
+                log.info("photo %d has the words of photo %d, which was analysed", photo.id, other.photo_id)
+                analyser = f"{model.identity}, of the near-duplicate {other.photo_id}"
+                found = results.of_same_words(other)
+                return _Outcome(claim, found, analyser, asked=False, read=known.read)
+        return _Outcome(claim, _ask(model, picture, photo, name, text), model.identity, read=known.read)
 
-    def _read_first(self, claim: Claim, picture: BinaryIO) -> Read | None:
-        """What is on a claimed photo. What is read now is saved, so that it is found whatever the model
-        answers; where nothing is, what was read before counts. Raises what the database raises.
-        """
-        photo, read = claim.photo, None
-        if self._settings.read_locally and claim.reads_left:
-            with contextlib.suppress(Unavailable):
-                read = self._texts.read(photo, picture, anew=claim.fresh, patience=READ_PATIENCE)
-        if read is None:
-            with database.scope():
-                return readings.page_of(photo.id)
-        with database.scope(), db.atomic():
-            if claims.is_current(claim):
-                return results.keep_and_index(photo.id, read, now=self._clock())
-        return read
-
-    def _can_be_read(self, photo: Photo) -> bool:
-        """Whether the text of a photo, which was not read now, may be read later."""
-        if not self._settings.read_locally or not self._texts.runs_here:
-            return False
-        with database.scope():
-            return readings.tries_left(photo.id) > 0
+    def _read(self, claim: Claim, picture: BinaryIO) -> Read | None:
+        """What is on a claimed photo; None when it was read before, or cannot be read now."""
+        if not self._settings.read_locally or not claim.reads_left:
+            return None
+        with contextlib.suppress(Unavailable):
+            return self._texts.read(claim.photo, picture, anew=claim.fresh, patience=READ_PATIENCE)
+        return None
 
     def claim_next(self, fingerprint: str, *, now: datetime) -> Claim | None:
         """Claim the oldest due photo, or None; see `claims.claim_next`."""
@@ -278,7 +275,7 @@ class _Outcome(NamedTuple):
     read: Read | None = None  # what is on the photo, where the model does not say so
 
 
-def _judge_here(
+def _judged_here(
     reader: llm.Reader, known: Read | None, picture: BinaryIO, photo: Photo
 ) -> Findings | SnaploreError:
     """The embedded model's findings in a photo that no other model gets. Any failure is the photo's own."""
@@ -318,7 +315,7 @@ def _settle(ended: _Outcome, outcome: Findings | SnaploreError, *, now: datetime
             return
         match outcome:
             case Findings():
-                results.keep(claim, outcome, ended.read, analyser, now=now)
+                results.keep(claim.photo, outcome, ended.read, analyser, now=now)
             case _:
                 if isinstance(outcome, AnswerUnusable) and analyser.startswith(results.LOCAL) and ended.asked:
                     readings.count_tries(claim.photo.id, 1)  # the embedded model could not read it

@@ -1,20 +1,18 @@
 """The results of analyses: how what a model has found, and what was read, is stored with the photo.
 
 Whoever stores a result also does what follows from it: the photo is marked by the gate, indexed anew for
-searches, its records and dates are filed, and the reasoner and webhooks learn of it. A result is copied for
-the same bytes, and for a near-duplicate with the same words. Everything here runs in the caller's scope.
+searches, its records and dates are filed, and the reasoner and webhooks learn of it. What was found on the
+same bytes, or on a near-duplicate with the same words, is found here, too, and no model is asked. Everything
+here runs in the caller's scope.
 """
 
-import contextlib
 import logging
-from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 import agenda
-import claims
 import database
 import gate
 import lexicon
@@ -24,12 +22,11 @@ import readings
 import reasoner
 import records
 from analysis.text_reader import Read
-from claims import Claim
+from claims import UNLEASED, Claim
 from clock import local_time
-from curation import stacks
 from database import db
 from engines import configuration
-from engines.findings import RESULT_FIELDS, Findings
+from engines.findings import RESULT_FIELDS, Entity, Findings
 from engines.lines import Page
 from engines.records import Record
 from models import Analysis, Photo
@@ -39,7 +36,57 @@ log = logging.getLogger(__name__)
 
 LOCAL = f"{configuration.LOCAL}/"  # how the identity of the embedded model begins
 JUDGED_HERE = (Analysis.status == "done") & Analysis.analyser.startswith(LOCAL)
-_COLUMNS = (*RESULT_FIELDS, "llm_response")
+
+
+class Known(NamedTuple):
+    """What is known about a claimed photo when its text was read, or could not be: what is on it, its mark,
+    and how often it may still be tried to be read.
+    """
+
+    read: Read | None
+    mark: gate.Mark
+    reads_left: int
+
+
+# ------------------------------------------------------------------------------------ before a model is asked
+
+
+def of_same_bytes(photo: Photo, analyser: str) -> Findings | None:
+    """What the same analyser has found on identical bytes, with what was read there; None if it has not."""
+    twin = next(iter(Analysis.raw(_TWIN, photo.sha256, analyser)), None)
+    if twin is None:
+        return None
+    log.info("photo %d has the bytes of photo %d, which was analysed", photo.id, twin.photo_id)
+    found = _findings_in(twin)
+    read = readings.page_of(twin.photo_id) or readings.page_of(photo.id)
+    if read is not None:
+        found.page, found.reader = read
+    return found
+
+
+def known(claim: Claim, read: Read | None, *, now: datetime) -> Known | None:
+    """What is known about a claimed photo; None when the claim no longer holds. What was `read` now is saved,
+    so that it is found whatever a model answers; where nothing was, what was read before counts.
+    """
+    with db.atomic():
+        row = Analysis.get_or_none(claim.held)
+        if row is None:
+            return None
+        if read is None:
+            mark = gate.Mark(row.sensitive, row.cleared)
+            return Known(readings.page_of(row.photo_id), mark, row.reads_left)
+        page = keep_read(row, read, now=now)
+        return Known((page, read[1]), gate.marks([row.photo_id])[row.photo_id], 0)
+
+
+def of_same_words(other: Analysis) -> Findings:
+    """What was found on a near-duplicate with the same words, without its text: that of this one was read."""
+    found = _findings_in(other)
+    found.visible_text = ""
+    return found
+
+
+# ------------------------------------------------------------------------------------------- what is stored
 
 
 def columns_of(findings: Findings) -> dict[str, Any]:
@@ -47,79 +94,74 @@ def columns_of(findings: Findings) -> dict[str, Any]:
     return {
         **{name: getattr(findings, name) for name in RESULT_FIELDS},
         "entities": msgspec.json.encode(findings.entities).decode(),
+        "records": None if findings.records is None else records.encoded(findings.records),
         "llm_response": findings.raw,
-        "records": records.encoded(findings.records or []),
     }
 
 
-def keep(claim: Claim, found: Findings, read: Read | None, analyser: str, *, now: datetime) -> None:
-    """Store what a model has found in a claimed photo, and what follows from it. `read` is what was read on
-    the photo before, for a model that does not say so itself.
+def keep(photo: Photo, found: Findings, read: Read | None, analyser: str, *, now: datetime) -> None:
+    """Store what was found on a claimed photo, and what follows from it. `read` is what was read on the photo
+    before, for findings that have no page.
     """
     result = columns_of(found)
     if found.page is not None:
-        page: Page | None = _keep_reading(claim.photo.id, found.page, found.reader)
+        page: Page | None = readings.save(photo.id, found.page, reader=found.reader)
     else:
         page = None if read is None else read[0]
         result["visible_text"] = readings.merged("" if page is None else page.text, found.visible_text)
-        result["records"] = records.encoded(_records_of(claim.photo, found, read))
-    _save(claim, result, page, analyser, now=now)
+        result["records"] = records.encoded(_records_of(photo, found, read))
+    done = {"status": "done", "analyser": analyser, "completed_at": now, "error_message": None, "fault": ""}
+    anew = {"fresh": False, "noted": False, "attempts": 0, "interruptions": 0, "returns": 0}
+    _change(photo.id, {**result, **done, **anew, **UNLEASED}, page, now=now)
+    reasoner.count_completed()
+    webhooks.record(webhooks.ANALYSED, photo.id, now=now)
     # What the picture tells about the person. Memories are de-duplicated.
     for candidate in found.memories:
-        memory.remember(candidate, source_type="screenshot", device_id=claim.photo.device_id, now=now)
+        memory.remember(candidate, source_type="screenshot", device_id=photo.device_id, now=now)
 
 
-# CROSS JOIN keeps this order: SQLite would start with all finished analyses.
-_TWIN = """
-    SELECT twin.id FROM analyses AS own
-    JOIN photos ON photos.id = own.photo_id
-    CROSS JOIN photos AS same ON same.sha256 = photos.sha256
-    CROSS JOIN analyses AS twin ON twin.photo_id = same.id
-    WHERE own.id = ? AND NOT own.fresh AND twin.status = 'done' AND twin.analyser = ?
-    LIMIT 1
-"""
-
-
-def copied_from_twin(claim: Claim, analyser: str, *, now: datetime) -> bool:
-    """Copy the result of the same analyser for identical bytes, without a call; False when there is none."""
-    found = db.execute_sql(_TWIN, (claim.analysis_id, analyser)).fetchone()
-    twin = None if found is None else Analysis.get_or_none(Analysis.id == found[0])
-    if twin is None:
-        return False
-    with db.atomic():
-        if claims.is_current(claim):
-            page = readings.copy(twin.photo_id, claim.photo.id)
-            result = {name: getattr(twin, name) for name in _COLUMNS}
-            _save(claim, result, page, analyser, now=now)
-        claims.end(claim, None, now=now)  # the provider was not asked
-    log.info("photo %d analysed: copied from the same picture", claim.photo.id)
-    return True
-
-
-def copied_from_stack(claim: Claim, page: Page, analyser: str, *, now: datetime) -> bool:
-    """Copy, or wait for, the result of a near-duplicate with the same words as are on `page`; False when
-    there is none, or a person asks for a new result.
+def keep_read(row: Analysis, read: Read, *, now: datetime) -> Page:
+    """Save what was read on a photo before or without its analysis, and index it with what a model has seen;
+    returns the page as it is stored.
     """
-    if claim.fresh:
-        return False
-    other_id, is_awaited = stacks.same_words(claim.photo.id, page, analyser)
-    if other_id is None:
-        if is_awaited:
-            claims.give_back(claim, now=now, pause=claims.COPY_DELAY)
-        return is_awaited
-    with db.atomic():
-        other = Analysis.get_or_none(Analysis.photo == other_id)
-        if other is None or not claims.is_current(claim):
-            claims.give_back(claim, now=now)  # deleted meanwhile
-            return True
-        result = {name: getattr(other, name) for name in _COLUMNS}
-        result["visible_text"] = page.text
-        there = records.on_page(records.decoded(other.records), page, confidence=other.confidence)
-        result["records"] = records.encoded(there)
-        _save(claim, result, page, f"{analyser}, of the near-duplicate {other_id}", now=now)
-        claims.end(claim, None, now=now)  # the provider was not asked
-    log.info("photo %d analysed: copied from a near-duplicate", claim.photo.id)
-    return True
+    seen = ""
+    if not row.analyser.startswith(LOCAL):
+        seen = row.visible_text.removeprefix(readings.text(row.photo_id))
+    page = readings.save(row.photo_id, read[0], reader=read[1])
+    changed = {"visible_text": readings.merged(page.text, seen)}
+    if row.records is not None:  # their lines are others now
+        found = records.on_page(records.decoded(row.records), page, confidence=row.confidence)
+        changed["records"] = records.encoded(found)
+    _change(row.photo_id, changed, page, now=now)
+    return page
+
+
+def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, now: datetime) -> None:
+    """Save what the embedded model finds now on a reading; of another model's photo, only the records."""
+    same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
+    same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
+    if not Analysis.select().where(same).exists():
+        return
+    changed = {**columns_of(found), "analyser": analyser}
+    del changed["visible_text"]
+    if not row.analyser.startswith(LOCAL):
+        changed = {"records": changed["records"]}
+    _change(row.photo_id, changed, page, now=now)
+
+
+def time_taken(photo: Any) -> datetime:
+    """When a photo was taken, in local time without a zone."""
+    return local_time(photo.original_timestamp)
+
+
+def _change(photo_id: int, changed: dict[str, Any], page: Page | None, *, now: datetime) -> None:
+    """Change columns of the analysis of a photo with this reading, and what follows from them."""
+    with lexicon.changing([photo_id]):
+        Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
+        if "visible_text" in changed:
+            gate.mark(photo_id, changed["visible_text"])
+    records.file([photo_id])
+    agenda.renew(photo_id, page, now=now)
 
 
 def _records_of(photo: Photo, found: Findings, read: Read | None) -> list[Record]:
@@ -133,78 +175,16 @@ def _records_of(photo: Photo, found: Findings, read: Read | None) -> list[Record
     return reader.judge(*read, name=photo.filename, taken=time_taken(photo)).records or []
 
 
-def _save(claim: Claim, result: dict[str, Any], page: Page | None, analyser: str, *, now: datetime) -> None:
-    done = {
-        "status": "done",
-        "analyser": analyser,
-        "completed_at": now,
-        "error_message": None,
-        "fault": "",
-        "fresh": False,
-        "noted": False,
-    }
-    counters = {"attempts": 0, "interruptions": 0, "returns": 0}
-    with _changing(claim.photo.id, page, now=now):
-        Analysis.update(**result, **done, **counters, **claims.UNLEASED).where(
-            Analysis.id == claim.analysis_id
-        ).execute()
-        gate.mark(claim.photo.id, result["visible_text"])
-    reasoner.count_completed()
-    webhooks.record(webhooks.ANALYSED, claim.photo.id, now=now)
+def _findings_in(row: Analysis) -> Findings:
+    """The findings that `columns_of` has stored in a row."""
+    columns = {name: getattr(row, name) for name in RESULT_FIELDS}
+    columns["entities"] = msgspec.json.decode(row.entities, type=list[Entity])
+    columns["records"] = None if row.records is None else records.decoded(row.records)
+    return Findings(**columns, raw=row.llm_response)
 
 
-@contextlib.contextmanager
-def _changing(photo_id: int, page: Page | None, *, now: datetime) -> Iterator[None]:
-    """Store what follows from a result of a photo with this reading that is changed inside the context."""
-    lexicon.remove(photo_id)  # before: removing an earlier result needs its text
-    yield
-    lexicon.index(photo_id)
-    records.file([photo_id])
-    agenda.renew(photo_id, page, now=now)
-
-
-def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, now: datetime) -> None:
-    """Save what the embedded model finds now on a reading; of another model's photo, only the records."""
-    same = (Analysis.photo == row.photo_id) & (Analysis.analyser == row.analyser)
-    same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
-    if not Analysis.select().where(same).exists():
-        return
-    fields = {name: value for name, value in columns_of(found).items() if name != "visible_text"}
-    is_local = row.analyser.startswith(LOCAL)
-    changed = {**fields, "analyser": analyser} if is_local else {"records": fields["records"]}
-    with lexicon.changing([row.photo_id] if is_local else []):  # records are not in the index
-        Analysis.update(**changed).where(same).execute()
-    records.file([row.photo_id])
-    agenda.renew(row.photo_id, page, now=now)
-
-
-def keep_and_index(photo_id: int, read: Read, *, now: datetime) -> Read:
-    """Save what was read on a photo outside of its analysis, and index it with what a model has seen; returns
-    it as it is stored.
-    """
-    columns = Analysis.select(Analysis.visible_text, Analysis.analyser, Analysis.records, Analysis.confidence)
-    row = columns.where(Analysis.photo == photo_id).get_or_none()
-    if row is None:
-        return read  # deleted meanwhile
-    before, seen = readings.text(photo_id), ""
-    if not row.analyser.startswith(LOCAL):
-        seen = row.visible_text.removeprefix(before)
-    page = _keep_reading(photo_id, *read)
-    changed = {"visible_text": readings.merged(page.text, seen)}
-    if row.records is not None:  # their lines are others now
-        found = records.on_page(records.decoded(row.records), page, confidence=row.confidence)
-        changed["records"] = records.encoded(found)
-    with _changing(photo_id, page, now=now):
-        Analysis.update(**changed).where(Analysis.photo == photo_id).execute()
-        gate.mark(photo_id, changed["visible_text"])
-    return page, read[1]
-
-
-def _keep_reading(photo_id: int, page: Page, reader: str) -> Page:
-    readings.end_tries(photo_id)
-    return readings.save(photo_id, page, reader=reader)
-
-
-def time_taken(photo: Any) -> datetime:
-    """When a photo was taken, in local time without a zone."""
-    return local_time(photo.original_timestamp)
+# CROSS JOIN keeps this order: SQLite would start with all finished analyses.
+_TWIN = """
+    SELECT twin.* FROM photos AS same CROSS JOIN analyses AS twin ON twin.photo_id = same.id
+    WHERE same.sha256 = ? AND twin.status = 'done' AND twin.analyser = ? LIMIT 1
+"""

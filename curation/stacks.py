@@ -74,20 +74,18 @@ def place_next() -> bool:
     return True
 
 
-def same_words(photo_id: int, page: Page, analyser: str) -> tuple[int | None, bool]:
-    """The id of a photo in the same stack that `analyser` has analysed and that has the same words, names and
-    numbers as are on `page`, so that its result holds for this one, too; and whether such a photo is being
-    analysed just now, which was stored before this one.
+def same_words(photo_id: int, page: Page, analyser: str) -> tuple[Analysis | None, bool]:
+    """The analysis by `analyser` of a photo in the same stack that has the same words, names and numbers as
+    are on `page`, so that its result holds for this one, too; and whether such a photo is being analysed just
+    now, which was stored before this one.
     """
     stack = models.stacks_of([photo_id]).get(photo_id)
     if stack is None:
         return None, False
     others = [other for other in stack.photo_ids if other != photo_id]
-    status = Analysis.select(Analysis.photo, Analysis.status, Analysis.analyser).where(
-        Analysis.photo.in_(others), Analysis.status.in_(("done", "processing"))
-    )
+    among = Analysis.photo.in_(others) & Analysis.status.in_(("done", "processing"))
     awaited = False
-    for row in status.order_by(Analysis.photo.desc()).limit(MOST_READ):
+    for row in Analysis.select().where(among).order_by(Analysis.photo.desc()).limit(MOST_READ):
         if row.status == "done" and row.analyser != analyser:
             continue
         if row.status == "processing" and row.photo_id > photo_id:
@@ -95,7 +93,7 @@ def same_words(photo_id: int, page: Page, analyser: str) -> tuple[int | None, bo
         other = readings.page(row.photo_id)
         if other is not None and likeness.compare(page, other).same_words:
             if row.status == "done":
-                return row.photo_id, False
+                return row, False
             awaited = True
     return None, awaited
 

@@ -302,7 +302,7 @@ def test_a_result_that_the_database_cannot_take_is_kept_for_the_next_turn(
 
     client.upload(SMALL)
     with monkeypatch.context() as patched:
-        patched.setattr(results, "_save", full)
+        patched.setattr(results, "keep", full)
         for _ in range(3):
             with pytest.raises(models.peewee.OperationalError):
                 worker.work()

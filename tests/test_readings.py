@@ -424,6 +424,7 @@ def test_a_claim_that_was_lost_while_reading_saves_nothing(client, fake_llm, rea
     monkeypatch.setattr(eyes, "read", overtaken)
     reading.work()
 
+    assert fake_llm.requests == []  # nor is it sent to a model
     with database.scope():
         assert Reading.select().count() == 0
     assert found(client, "account") == []
