@@ -92,8 +92,6 @@ class Marker:
                     self._meanings[part] = (known[0] | {number}, known[1] and typo, known[2] and differs)
         self._has_runs = not all(map(terms.is_word, self._meanings))
         self._has_figures = any(map(figures.is_term, self._meanings))
-        self._first_terms = [*self._meanings, *self._phrases]
-        self._every = frozenset(number for number, word in enumerate(words) if word.meanings)
 
     def show(self, texts: list[str], read: Lines | None) -> Shown:
         """What a photo shows. `texts` are app name, summary, values and visible text."""
@@ -101,7 +99,7 @@ class Marker:
         sources = (visible, summary, "\n".join(values), app_name)
         starts = _starts(read, visible)
         bar = _status_bar(read, starts)
-        found = self._helpful(self._all_marks(sources), bar)
+        found = self._helpful([self._marks(text) for text in sources], bar)
         found = [_joined(marks, text) for marks, text in zip(found, sources, strict=True)]
         best, place = _best(found)
         if not any(found):
@@ -121,42 +119,8 @@ class Marker:
             on_picture = [mark for number, mark in ordered if number == 0]
         else:  # a person or a model has changed the text since it was read
             starts = _line_starts(read)
-            on_picture = self._helpful(self._all_marks([read.text]), _status_bar(read, starts))[0]
+            on_picture = self._helpful([self._marks(read.text)], _status_bar(read, starts))[0]
         return Shown(snippet, forms, _boxes(on_picture, read, starts))
-
-    def _all_marks(self, texts: Sequence[str]) -> list[list[_Mark]]:
-        """The marks in each of the texts."""
-        found = [list(self._in_lines(text)) for text in texts]
-        if _words(itertools.chain.from_iterable(found)) == self._every:
-            return found
-        # A word that no line has may go on in the next one.
-        return [self._marks(text) for text in texts]
-
-    def _in_lines(self, text: str) -> Iterator[_Mark]:
-        """The marks in those lines of `text` that have a term of the query: cutting all takes longer."""
-        folded = terms.fold(text).casefold()
-        places = {}  # of lines in the folded text, and their ends
-        for term in self._first_terms:
-            place = folded.find(term)
-            while place >= 0:
-                end = folded.find("\n", place)
-                places[folded.rfind("\n", 0, place) + 1] = end if end >= 0 else len(folded)
-                place = folded.find(term, end) if end >= 0 else -1
-        for figure in self._figures(folded):
-            end = folded.find("\n", figure.end)
-            places[folded.rfind("\n", 0, figure.start) + 1] = end if end >= 0 else len(folded)
-        if not places:
-            return
-        if text.isascii():  # as long as the folded one
-            lines = [(start, text[start:end]) for start, end in sorted(places.items())]
-        else:
-            every = text.split("\n")
-            starts = list(itertools.accumulate((len(line) + 1 for line in every), initial=0))
-            numbers = sorted(folded.count("\n", 0, start) for start in places)
-            lines = [(starts[number], every[number]) for number in numbers]
-        for start, line in lines:
-            for mark in self._marks(line):
-                yield mark._replace(start=start + mark.start, end=start + mark.end)
 
     def _marks(self, text: str) -> list[_Mark]:
         """Every place in `text` at which a term stands that the query may mean, in order."""
