@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
 import net
@@ -71,34 +71,6 @@ class Credentials(NamedTuple):
 
     def __repr__(self) -> str:
         return "Credentials(…)"
-
-
-class Sink(Protocol):
-    """What an object is written into: a file, or `Nowhere`."""
-
-    def tell(self) -> int: ...
-
-    def seek(self, offset: int, /) -> int: ...
-
-    def truncate(self) -> int: ...
-
-    def write(self, data: bytes, /) -> int: ...
-
-
-class Nowhere:
-    """Takes the bytes of an object of which only the digest is wanted."""
-
-    def tell(self) -> int:
-        return 0
-
-    def seek(self, offset: int, /) -> int:
-        return offset
-
-    def truncate(self) -> int:
-        return 0
-
-    def write(self, data: bytes, /) -> int:
-        return len(data)
 
 
 Result = TypeVar("Result")
@@ -177,17 +149,19 @@ class Bucket:
         self._put(name, path, size, digest.hexdigest(), md5.digest())
         return digest.hexdigest()
 
-    def get(self, name: str, into: Sink, *, most: int) -> str:
-        """Write the bytes of an object into a file, from its present position; returns their SHA-256.
+    def get(self, name: str, into: BinaryIO | None, *, most: int) -> str:
+        """Write the bytes of an object into a file, from its present position, or nowhere, with None;
+        returns their SHA-256.
 
         Raises `ObjectLost`, and `Unreadable` for an object of more than `most` bytes.
         """
-        start = into.tell()
+        start = into.tell() if into else 0
 
         def attempt() -> str:
             digest, size = hashlib.sha256(), 0
-            into.seek(start)  # of an earlier try; the file may end behind the last byte of this one
-            into.truncate()
+            if into:
+                into.seek(start)  # of an earlier try; the file may end behind the last byte of this one
+                into.truncate()
             deadline = ANSWER_SECONDS + most / SLOWEST
             with self._called("GET", name, deadline=deadline, most=most + 1) as answer:
                 for piece in answer:
@@ -195,7 +169,8 @@ class Bucket:
                     if size > most:
                         raise Unreadable(f"{self.host}: an object is larger than it was.")
                     digest.update(piece)
-                    into.write(piece)
+                    if into:
+                        into.write(piece)
                 expected = answer.headers.get("Content-Length", "")
             if expected.isdigit() and int(expected) != size:
                 raise BucketAway(
@@ -207,7 +182,7 @@ class Bucket:
 
     def digest(self, name: str, *, most: int) -> str:
         """The SHA-256 of an object's bytes, which are read back from the store. Raises as `get` does."""
-        return self.get(name, Nowhere(), most=most)
+        return self.get(name, None, most=most)
 
     def size(self, name: str) -> int | None:
         """The size of an object in bytes, None when there is none."""
