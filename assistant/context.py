@@ -5,21 +5,17 @@ request that is too long is refused as a whole; one that could have been longer 
 """
 
 import copy
-import functools
 import json
 import math
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import msgspec
-
 # Characters per token: English prose has 4 to 5, but JSON, code and names have 3. A Chinese character, kana
 # or hangul is at most one token in every current vocabulary; other scripts and emoji are split into pieces.
 ASCII_CHARACTERS = 3.5
 OTHER_CHARACTERS = 1.3
 _CJK = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff]")
-_ASCII = bytes(range(128))
 
 # A picture of 1568 px: 1,100 (OpenAI's tiles) to 1,600 tokens (Anthropic's width × height / 750).
 PICTURE_TOKENS = 1_600
@@ -34,18 +30,11 @@ Messages = list[dict[str, Any]]
 def tokens(value: Any) -> int:
     """The estimated tokens of a text, a message of the protocol, or anything else that is sent as JSON."""
     if isinstance(value, str):
-        if value.isascii():
-            return math.ceil(len(value) / ASCII_CHARACTERS)
-        # Most texts have few other characters, and only these are looked at one by one.
-        others = value.encode("utf-8", "surrogatepass").translate(None, _ASCII)
-        left = others.decode("utf-8", "surrogatepass")
-        cjk = len(_CJK.findall(left))
-        ascii_only = len(value) - len(left)
-        return math.ceil(ascii_only / ASCII_CHARACTERS + cjk + (len(left) - cjk) / OTHER_CHARACTERS)
+        ascii_only, cjk = len(value.encode("ascii", "ignore")), len(_CJK.findall(value))
+        others = len(value) - ascii_only - cjk
+        return math.ceil(ascii_only / ASCII_CHARACTERS + cjk + others / OTHER_CHARACTERS)
     if isinstance(value, dict) and "role" in value:
         content = value.get("content")
-        if len(value) == 2 and isinstance(content, str):  # nearly every message
-            return MESSAGE_TOKENS + _role(value["role"]) + tokens(content)
         rest = {name: part for name, part in value.items() if name != "content"}
         parts = content if isinstance(content, list) else [{"text": content or ""}]
         return (
@@ -58,13 +47,7 @@ def tokens(value: Any) -> int:
         )
     if isinstance(value, list) and value and isinstance(value[0], dict) and "role" in value[0]:
         return sum(map(tokens, value))
-    # The descriptions of tools are kilobytes, and the same ones in each request.
-    return _of_json(msgspec.json.encode(value))
-
-
-@functools.lru_cache(maxsize=16)
-def _of_json(encoded: bytes) -> int:
-    return tokens(json.dumps(msgspec.json.decode(encoded), ensure_ascii=False))
+    return tokens(json.dumps(value, ensure_ascii=False))
 
 
 class Sized(NamedTuple):
@@ -108,8 +91,3 @@ def _shortened(present: Messages, most: int) -> Messages:
         head, _, last = content.rpartition("\n")
         longest["content"] = f"{head.removesuffix(_CUT)[: len(head) // 2]}{_CUT}\n{last}"
     return present
-
-
-@functools.lru_cache(maxsize=16)
-def _role(role: str) -> int:
-    return tokens(json.dumps({"role": role}, ensure_ascii=False))
