@@ -261,17 +261,13 @@ def checked(record: Record) -> Record | None:
     return Record(record.type, kept, record.source, round(confidence, 3))
 
 
-def placed(record: Record, lines: Sequence[str], *, only_missing: bool = False) -> Record | None:
-    """The record with the indices of those of `lines` on which the words of each field are; with
-    `only_missing`, of those fields that have none. A remote model sees no lines, and a page that is read
-    anew has others. None where nothing of the record's type remains.
+def placed(record: Record, lines: Sequence[str]) -> Record | None:
+    """The record with the indices of those of `lines` on which the words of each field are. A remote model
+    sees no lines, and a page that is read anew has others. None where nothing of the record's type remains.
     """
     squeezed = [_squeezed(line) for line in lines]
     fields = [
-        field
-        if only_missing and field.lines
-        else Field(field.name, field.value, field.text, _lines_of(field, squeezed))
-        for field in record.fields
+        Field(field.name, field.value, field.text, _lines_of(field, squeezed)) for field in record.fields
     ]
     return checked(Record(record.type, fields, record.source, record.confidence))
 
