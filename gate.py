@@ -14,7 +14,7 @@ to send. What was not read cannot be judged.
 import collections
 import functools
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -125,8 +125,6 @@ class Mark(NamedTuple):
     sensitive: str = ""
     cleared: bool = False
 
-
-Marks = Mapping[int, Mark]  # by the ids of photos
 
 BATCH = 15  # photos that are judged in one transaction: about 0.1 s, while nobody else can write
 MAX_REMEMBERED = 4_000  # characters of a text whose judgement is remembered
@@ -293,15 +291,16 @@ class Said(NamedTuple):
     words: str = ""
 
 
-def held(turn: Sequence[Said], known: Marks | None = None) -> set[int]:
+def held(turn: Sequence[Said]) -> set[int]:
     """The positions of the messages in a turn that must not leave: what was found about sensitive
-    screenshots, and the answers that were given after that. `known` are the marks of the screenshots.
+    screenshots, and the answers that were given after that.
     """
-    known = marks_in(turn) if known is None else known
+    judged_results = [_judged_results(said.found) if said.found else [] for said in turn]
+    every = itertools.chain.from_iterable(judged_results)
+    known = marks({photo_id for photo_id, _ in every if photo_id is not None})
     found: set[int] = set()
     photos: set[int] = set()
-    for number, said in enumerate(turn):
-        results = _judged_results(said.found) if said.found else []
+    for number, (said, results) in enumerate(zip(turn, judged_results, strict=True)):
         photos.update(known.keys() & {photo_id for photo_id, _ in results})
         judged = ((known.get(photo_id or 0, Mark()), is_sensitive) for photo_id, is_sensitive in results)
         if any(not mark.cleared and (mark.sensitive or is_sensitive) for mark, is_sensitive in judged) or (
@@ -310,12 +309,6 @@ def held(turn: Sequence[Said], known: Marks | None = None) -> set[int]:
         ):
             found.add(number)
     return found
-
-
-def marks_in(turn: Iterable[Said]) -> Marks:
-    """The marks of the photos that the tools of a turn have found."""
-    results = itertools.chain.from_iterable(_judged_results(said.found) for said in turn if said.found)
-    return marks({photo_id for photo_id, _ in results if photo_id is not None})
 
 
 @functools.lru_cache(maxsize=256)

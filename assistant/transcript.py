@@ -1,8 +1,7 @@
 """The transcript of a conversation: stored turns in the form in which a model is sent them again."""
 
 import contextlib
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,8 +12,6 @@ from assistant.turns import Earlier
 from engines import prompts
 from errors import Unreadable
 from models import Message
-
-TURNS = 20  # of a history whose photos are looked up together
 
 
 class History(NamedTuple):
@@ -40,12 +37,12 @@ class Transcript(NamedTuple):
         """
         sent: list[context.Sized] = []
         own_words: list[str] = []
-        for turn, marks in _with_marks(turns) if self.gated else ((turn, None) for turn in turns):
+        for turn in turns:
             own_words[:0] = [message.content or "" for message in turn if message.role == "user"]
             attached = sum(message.attachment_path is not None for message in turn)
             with_pictures = (True, False) if attached and pictures > 0 else (False,)
             fitting = context.first_fitting(
-                (self.messages(turn, pictures=shown, marks=marks) for shown in with_pictures), most
+                (self.messages(turn, pictures=shown) for shown in with_pictures), most
             )
             if fitting is None:
                 break
@@ -54,12 +51,10 @@ class Transcript(NamedTuple):
             pictures -= attached
         return History(sent[::-1], own_words)
 
-    def messages(
-        self, turn: Sequence[Message | Earlier], *, pictures: bool, marks: gate.Marks | None = None
-    ) -> context.Messages:
+    def messages(self, turn: Sequence[Message | Earlier], *, pictures: bool) -> context.Messages:
         """The messages of a turn. Without `pictures`, a line of text replaces each attached picture."""
         messages: context.Messages = []
-        held = held_back(turn, marks) if self.gated else set()
+        held = held_back(turn) if self.gated else set()
         for number, message in enumerate(turn):
             if number in held:
                 message = _without_content(message)
@@ -90,27 +85,17 @@ class Transcript(NamedTuple):
 SCREENSHOTS = ("search_knowledge_base", "get_screenshot", "agenda", "list_records", "list_threads")
 
 
-def held_back(turn: Sequence[Message | Earlier], marks: gate.Marks | None = None) -> set[int]:
-    """The positions of the messages in a turn that must not leave (`gate.held`). `marks` are those of the
-    screenshots, if they are known.
-
-    An embedded model has read such results in full, as has a remote one if a photo was marked later.
+def held_back(turn: Sequence[Message | Earlier]) -> set[int]:
+    """The positions of the messages in a turn that must not leave (`gate.held`). An embedded model has read
+    such results in full, as has a remote one if a photo was marked later.
     """
-    return gate.held([_said(message) for message in turn], marks)
+    return gate.held([_said(message) for message in turn])
 
 
 def _said(message: Message | Earlier) -> gate.Said:
     if message.role == "tool":
         return gate.Said(found=(message.content or "") if message.tool_name in SCREENSHOTS else "")
     return gate.Said(words=(message.content or "") if message.role == "assistant" else "")
-
-
-def _with_marks(turns: Iterable[list[Earlier]]) -> Iterator[tuple[list[Earlier], gate.Marks]]:
-    """The turns, each with the marks of the photos that its tools have found: in one query for some turns."""
-    rest = iter(turns)
-    while some := list(itertools.islice(rest, TURNS)):
-        marks = gate.marks_in(map(_said, itertools.chain.from_iterable(some)))
-        yield from ((turn, marks) for turn in some)
 
 
 def _without_content(message: Message | Earlier) -> Message:
