@@ -69,14 +69,9 @@ class Found(msgspec.Struct, frozen=True):
 
 def find(
     text: str,
+    filters: photos.Filters = photos.Filters(),  # noqa: B008 - it is frozen
     *,
     limit: int = 20,
-    category: str | None = None,
-    intent: str | None = None,
-    device_id: str | None = None,
-    app: str | None = None,
-    since: datetime | None = None,
-    until: datetime | None = None,
     guarded: bool = False,
     now: datetime,
 ) -> Found:
@@ -85,9 +80,9 @@ def find(
     Words in double quotes must occur as a phrase. Any other word also matches longer words that it begins,
     typical errors of text recognition, other writings of a day or a number, and, if there are few matches,
     words one or two letters away, and Chinese that sounds so. A photo
-    must have all words or, if no photo has, most of the distinctive ones. `since` (inclusive) and `until`
-    (exclusive) filter by `original_timestamp`: people remember when they took a picture, not when it was
-    uploaded. Any string is a valid query.
+    must have all words or, if no photo has, most of the distinctive ones. The period of `filters` is that of
+    `original_timestamp`: people remember when they took a picture, not when it was uploaded. Any string is a
+    valid query.
 
     A `guarded` query is of somebody who may not learn what is sensitive: `rules/redaction.py` has what it
     searches of a photo with something sensitive on it.
@@ -95,9 +90,6 @@ def find(
     Operators in `text` (`queries/operators.py`) filter, too. Without any words, all photos that pass are
     counted, also those without text, and the latest pictures come first.
     """
-    filters = photos.Filters(
-        device_id=device_id, category=category, intent=intent, app=app, since=since, until=until
-    )
     request = request_of(text, filters, now, guarded=guarded)
     query, scope = request.query, request.scope
     if query.is_empty:
@@ -348,10 +340,15 @@ def find_photos(query: SearchQuery) -> shapes.PhotoHits:
     is what nobody has opened (`POST /api/photos/{id}/opened`). Everything else with a colon is text.
     Without words, all photos that pass are counted, and the latest pictures come first.
     """
-    since, until = parse_time(query.since, field="since"), parse_time(query.until, field="until")
-    names = ("category", "intent", "device_id", "app")
-    among = {name: getattr(query, name) for name in names}
-    return _as_hits(find(query.q, limit=query.limit, **among, since=since, until=until, now=utc_now()))
+    filters = photos.Filters(
+        device_id=query.device_id,
+        category=query.category,
+        intent=query.intent,
+        since=parse_time(query.since, field="since"),
+        until=parse_time(query.until, field="until"),
+        app=query.app,
+    )
+    return _as_hits(find(query.q, filters, limit=query.limit, now=utc_now()))
 
 
 def _as_hits(found: Found) -> shapes.PhotoHits:

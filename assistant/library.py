@@ -77,12 +77,8 @@ class Library:
             if arguments.query:
                 found = search.find(
                     arguments.query,
+                    filters,
                     limit=min(candidates.RERANKED, limit * arguments.page),
-                    category=filters.category,
-                    intent=filters.intent,
-                    device_id=filters.device_id,
-                    since=filters.since,
-                    until=filters.until,
                     guarded=self._gated,
                     now=self._clock(),
                 )

@@ -11,6 +11,7 @@ import lexicon
 import search
 from database import db
 from models import Analysis, Photo, Vocabulary
+from photos import Filters
 from settings import Settings
 from tests.support.beginning import begin
 
@@ -72,9 +73,9 @@ class Library:
             Analysis.update(visible_text=visible_text).where(Analysis.photo == photo_id).execute()
             lexicon.index(photo_id)
 
-    def find(self, text, **options):
+    def find(self, text, *, limit=20, guarded=False, **filters):
         with database.scope():
-            return search.find(text, now=NOW, **options)
+            return search.find(text, Filters(**filters), limit=limit, guarded=guarded, now=NOW)
 
     def ids(self, text, **options):
         return [hit.photo_id for hit in self.find(text, **options).items]
