@@ -28,24 +28,13 @@ MAX_TOOL_NAME = 64
 _TOOL_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_TOOL_NAME}}}")
 
 
-def add(
-    settings: Settings,
-    server_id: str,
-    *,
-    name: str,
-    url: str,
-    description: str = "",
-    trusted: bool = False,
-    now: datetime,
-) -> McpServer:
+def add(settings: Settings, fields: dict[str, Any], *, now: datetime) -> McpServer:
     """Register a server, enabled. Raises `BadInput` for its address, and `Conflict` when the id is taken."""
-    url = configuration.guard(settings).check_address(url, field="url")
+    url = configuration.guard(settings).check_address(fields["url"], field="url")
     try:
-        return McpServer.create(
-            id=server_id, name=name, url=url, description=description, trusted=trusted, created_at=now
-        )
+        return McpServer.create(**{**fields, "url": url}, created_at=now)
     except peewee.IntegrityError:
-        raise Conflict(f"An MCP server {server_id} exists already") from None
+        raise Conflict(f"An MCP server {fields['id']} exists already") from None
 
 
 def change(settings: Settings, server_id: str, fields: dict[str, Any]) -> McpServer:
@@ -133,15 +122,7 @@ def list_servers() -> shapes.ServerList:
 @inputs.operation(Conflict)
 def register(body: NewServer) -> shapes.ServerFields:
     """Register an MCP server. The rules for its address are those for a model's; nothing is called."""
-    server = add(
-        inputs.settings(),
-        body.id,
-        name=body.name,
-        url=body.url,
-        description=body.description,
-        trusted=body.trusted,
-        now=utc_now(),
-    )
+    server = add(inputs.settings(), msgspec.structs.asdict(body), now=utc_now())
     return shapes.of(server, shapes.ServerFields)
 
 
