@@ -81,7 +81,7 @@ class Rounds:
             self._rounds,
             opening.model.identity,
             self._spoken,
-            [_noted(message) for message in self.following],
+            msgspec.convert(self.following, list[Noted], from_attributes=True),
             self._open,
         )
 
@@ -253,17 +253,6 @@ class Rounds:
         self._history = transcript.history(
             turns.earlier_turns(self._opening.question), self._opening.room, pictures=pictures
         )
-
-
-def _noted(message: Message) -> Noted:
-    return Noted(
-        message.role,
-        message.created_at,
-        message.content,
-        message.tool_calls,
-        message.tool_call_id,
-        message.tool_name,
-    )
 
 
 def _encoded(value: Any) -> str:
