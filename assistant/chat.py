@@ -229,12 +229,8 @@ class MessageBody(msgspec.Struct):
     confirm: Confirm = False
 
 
-class MessageForm(msgspec.Struct):
+class MessageForm(MessageBody):
     message: Content = ""
-    conversation_id: shapes.ConversationId | None = None
-    device_id: DeviceId | None = None
-    skill_id: SkillId | None = None
-    confirm: Confirm = False
 
 
 class CallAnswer(msgspec.Struct):
