@@ -24,12 +24,6 @@ from web import inputs, shapes
 DEFAULTS = Path(__file__).with_name("skills.toml")
 
 
-def enabled(language: str, *, now: datetime) -> list[Skill]:
-    """The enabled skills in the order of their creation. The first call creates the four defaults."""
-    _make_defaults(language, now=now)
-    return list(Skill.select().where(Skill.enabled).order_by(Skill.created_at, peewee.SQL("rowid")))
-
-
 def every(language: str, *, now: datetime) -> list[Skill]:
     """All skills, in the order of their creation. The first call creates the four defaults."""
     _make_defaults(language, now=now)
@@ -131,7 +125,8 @@ def index(query: ListQuery) -> shapes.SkillList:
     language, now = inputs.settings().language, utc_now()
     if query.include_disabled:
         return {"skills": [shapes.of(skill, shapes.SkillItem) for skill in every(language, now=now)]}
-    listed = [shapes.of(skill, shapes.SkillFields) for skill in enabled(language, now=now)]
+    enabled = [skill for skill in every(language, now=now) if skill.enabled]
+    listed = [shapes.of(skill, shapes.SkillFields) for skill in enabled]
     return {"skills": cast(list[shapes.SkillItem], listed)}  # `enabled` is optional there
 
 
