@@ -213,19 +213,23 @@ def is_current(claim: Claim) -> bool:
 
 def fail(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
     """Record a failure: the photo becomes pending again after a delay, or its status becomes `error`."""
+    attempts, asked_to_wait = claim.attempts + 1, timedelta(0)
     match problem:
-        case ProviderDown():
-            _fail_provider(claim, problem, now=now)
         case ProviderRefused():
-            state = {
-                "status": "error",
-                "fault": "refused",
-                "error_message": str(problem),
-                "completed_at": now,
-            }
-            Analysis.update(**state, **UNLEASED).where(claim.held).execute()
+            fault, is_final, attempts = "refused", True, claim.attempts
+        case ProviderDown():
+            attempts = claim.attempts if claim.probe else attempts  # a probe costs its row nothing
+            fault, is_final = "provider", attempts >= TRIES
+            asked_to_wait = timedelta(seconds=problem.retry_after or 0)
         case _:
-            _fail_row(claim, problem, now=now)
+            fault, is_final = "row", attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage)
+    state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
+    if is_final:
+        state |= {"status": "error", "fault": fault, "completed_at": now, "due_at": now + LONGEST_PAUSE}
+    else:
+        delay = max(asked_to_wait, RETRY_DELAYS[max(0, attempts - 1)])
+        state |= {"status": "pending", "fault": "", "due_at": now + delay}
+    Analysis.update(**state).where(claim.held).execute()
 
 
 def end(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime) -> None:
@@ -247,27 +251,6 @@ def end(claim: Claim, outcome: Findings | SnaploreError | None, *, now: datetime
         log.warning("the model's provider refuses; the queue waits for another configuration: %s", outcome)
     else:
         log.warning("the model's provider fails; the queue waits: %s", outcome)
-
-
-def _fail_provider(claim: Claim, problem: ProviderDown, *, now: datetime) -> None:
-    attempts = claim.attempts if claim.probe else claim.attempts + 1  # a probe costs its row nothing
-    state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
-    if attempts >= TRIES:
-        state |= {"status": "error", "fault": "provider", "completed_at": now, "due_at": now + LONGEST_PAUSE}
-    else:
-        delay = max(timedelta(seconds=problem.retry_after or 0), RETRY_DELAYS[max(0, attempts - 1)])
-        state |= {"status": "pending", "fault": "", "due_at": now + delay}
-    Analysis.update(**state).where(claim.held).execute()
-
-
-def _fail_row(claim: Claim, problem: SnaploreError, *, now: datetime) -> None:
-    attempts = claim.attempts + 1
-    state: dict[str, Any] = {"attempts": attempts, "error_message": str(problem), **UNLEASED}
-    if attempts >= TRIES or isinstance(problem, Unreadable | UnsupportedImage):  # final at the first try
-        state |= {"status": "error", "fault": "row", "completed_at": now}
-    else:
-        state |= {"status": "pending", "fault": "", "due_at": now + RETRY_DELAYS[attempts - 1]}
-    Analysis.update(**state).where(claim.held).execute()
 
 
 def _return_to_queue(faults: tuple[str, ...], *, now: datetime, only_due: bool = False) -> None:
