@@ -35,7 +35,7 @@ JUDGED_AT_ONCE = 40  # photos that are looked at in a step, with up to 5 ms each
 
 
 class Judged(msgspec.Struct):
-    """How far photos were judged again: all from `below` on, by the embedded model's `version`."""
+    """How far photos were judged again: all from `below` on (0: all), by the embedded model's `version`."""
 
     version: str = ""
     below: int | None = None
@@ -47,7 +47,6 @@ class Backlog:
     def __init__(self, settings: Settings, texts: TextReader, clock: Callable[[], datetime]):
         self._settings, self._texts, self._clock = settings, texts, clock
         self._older = 0  # photos that reading in the background has come to
-        self._judged_to: tuple[Any] | None = None  # the stored place of the walk when nothing was left
         self._rejudged = 0  # photos, since this worker began
         self._all_looked_at = False  # by this version of the grammar of dates
 
@@ -112,33 +111,20 @@ class Backlog:
 
         It needs only the lines that were read: no picture is opened. One thread of all processes does it.
         """
-        if self._judged_to == (self._judged_place(),):
-            return False
-        return _alone("judge-older", self._judge_next)
-
-    def _judge_next(self) -> bool:
-        is_left = self._judge_newest()
-        self._judged_to = None if is_left else (self._judged_place(),)
-        return is_left
-
-    @staticmethod
-    def _judged_place() -> Any:
         with database.scope():
-            return models.stored_value("analysis.judged")
+            if _judged().below == 0:  # before the lock: an idle service writes nothing
+                return False
+        return _alone("judge-older", self._judge_newest)
 
     def _judge_newest(self) -> bool:
         with database.scope():
-            done = msgspec.convert(models.stored_value("analysis.judged", {}), Judged)
-            version = llm.judged_by("")  # without the reader: the rules alone
-            if done.version != version:
-                done = Judged(version)
+            done = _judged()
             below = Analysis.select(Analysis.photo).order_by(Analysis.photo.desc()).limit(JUDGED_AT_ONCE)
             if done.below is not None:
                 below = below.where(Analysis.photo < done.below)
             ids = [row.photo_id for row in below]
             if not ids:
-                if done.below:
-                    models.store_value("analysis.judged", Judged(version, 0))  # what comes back raises it
+                models.store_value("analysis.judged", Judged(done.version, 0))  # what comes back raises it
                 return False
             of_photo = (Photo.filename, Photo.original_timestamp)
             columns = (Analysis.photo, Analysis.analyser, Analysis.completed_at, *of_photo)
@@ -157,7 +143,7 @@ class Backlog:
                 analyser = llm.judged_by(engine)
                 if row.analyser != analyser:
                     results.replace_judgement(row, page, found, analyser, now=self._clock())
-            models.store_value("analysis.judged", Judged(version, min(ids)))
+            models.store_value("analysis.judged", Judged(done.version, min(ids)))
         before = self._rejudged // PROGRESS_EVERY
         self._rejudged += len(judged)
         if self._rejudged // PROGRESS_EVERY > before:
@@ -189,6 +175,13 @@ class Backlog:
             if row is not None:  # not deleted meanwhile
                 results.keep_read(row, read, now=self._clock())
         return True
+
+
+def _judged() -> Judged:
+    """How far photos were judged again by the present version of the embedded model."""
+    done = msgspec.convert(models.stored_value("analysis.judged", {}), Judged)
+    version = llm.judged_by("")  # without the reader: the rules alone
+    return done if done.version == version else Judged(version)
 
 
 def _alone(name: str, step: Callable[[], bool]) -> bool:
