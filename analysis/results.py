@@ -180,7 +180,9 @@ def _findings_in(row: Analysis) -> Findings:
     columns = {name: getattr(row, name) for name in RESULT_FIELDS}
     columns["entities"] = msgspec.json.decode(row.entities, type=list[Entity])
     columns["records"] = None if row.records is None else records.decoded(row.records)
-    return Findings(**columns, raw=row.llm_response)
+    found = Findings(**columns, raw=row.llm_response)
+    found.visible_text = row.visible_text  # with the spaces at its ends, by which lines are found in it
+    return found
 
 
 # CROSS JOIN keeps this order: SQLite would start with all finished analyses.
