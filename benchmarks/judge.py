@@ -21,13 +21,15 @@ from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import msgspec
 from rapidfuzz import fuzz
 
 from benchmarks import dates, described, drawn, labelled, recorded, sheet_counts
 from benchmarks.labelled import Case, Label
 from benchmarks.sheet_layouts import JUDGING
-from engines.findings import CATEGORIES, Findings
+from engines.findings import CATEGORIES, Findings, kind_in
 from engines.records import TYPES, Field, Record
+from rules import wordmarks
 from rules.embedded import LocalModel
 from rules.judge import judge
 from rules.prices import Money
@@ -93,6 +95,8 @@ def report(name: str, judged: Judged, *, errors: bool) -> None:
     print(
         f"app: right {apps['right']}, wrong {apps['wrong']}, missing {apps['missing']} of those that show it"
     )
+    apps = Counter(_app(case, found) for case, found in _together(judged))
+    print(f"app, all in one library: right {apps['right']}, wrong {apps['wrong']}, missing {apps['missing']}")
     print(f"intent {_share(intents)}, title {_share(_titles(judged))}, summary {_share(_summaries(judged))}")
     print(f"records: {_records(judged)}")
     for (case, found), is_right in zip(judged, right, strict=True) if errors else ():
@@ -111,10 +115,26 @@ def _share(right: Sequence[bool]) -> str:
 def _app(case: Case, found: Findings) -> str:
     if not found.app_name:
         return "missing" if case.shows_app else "none"
-    names = [case.app, case.visible, *([case.label.app, *case.label.also] if case.label else ())]
-    squeezed = {_squeezed(name) for name in names if name}
-    said = _squeezed(found.app_name)
-    return "right" if any(said in name or name in said for name in squeezed) else "wrong"
+    return "right" if case.is_named(found.app_name) else "wrong"
+
+
+def _together(judged: Judged) -> Judged:
+    """The findings with the names that other screenshots have made sure."""
+    having: dict[str, list[tuple[float, str]]] = {}
+    for case, found in judged:
+        for mark in found.wordmarks:
+            having.setdefault(wordmarks.folded(mark.name), []).append((mark.chance, case.name))
+    named = []
+    for case, found in judged:
+        chances = {}
+        for mark in found.wordmarks:
+            others = [chance for chance, name in having[wordmarks.folded(mark.name)] if name != case.name]
+            kind = kind_in(found.raw)
+            chances[mark.name] = wordmarks.supported(mark.chance, sorted(others, reverse=True), kind)
+        best = max(chances, key=lambda name: chances[name], default="")
+        is_sure = not found.app_name and best and chances[best] >= wordmarks.SURE
+        named.append((case, msgspec.structs.replace(found, app_name=best) if is_sure else found))
+    return named
 
 
 def _titles(judged: Judged) -> list[bool]:

@@ -23,7 +23,7 @@ import msgspec
 
 from engines import vectors
 from engines.lines import Page
-from rules import naming, vote
+from rules import naming, vote, wordmarks
 from rules.embedded import LocalModel
 from rules.layout import Layout
 
@@ -73,6 +73,18 @@ class Case(msgspec.Struct):
         """Whether it belongs to the judging half."""
         return is_judging(self.app)
 
+    def is_named(self, name: str, share: float = 0.0) -> bool:
+        """Whether a text is the name of its app, or a part of it, or has it, in at least this share of the
+        letters.
+        """
+        said = wordmarks.folded(name)
+        names = [self.app, self.visible, *([self.label.app, *self.label.also] if self.label else ())]
+        return any(
+            (said in known or known in said)
+            and min(len(said), len(known)) >= share * max(len(said), len(known))
+            for known in map(wordmarks.folded, filter(None, names))
+        )
+
     @property
     def language(self) -> str:
         """The language in which its title and summary are written."""
@@ -88,6 +100,7 @@ def use_held_out() -> None:
     """Let the votes use the weights that know nothing of the judging half."""
     vote.WEIGHTS, vote.TYPES = HELD_OUT / vote.WEIGHTS.name, HELD_OUT / vote.TYPES.name
     naming.WEIGHTS = HELD_OUT / naming.WEIGHTS.name
+    wordmarks.WEIGHTS = HELD_OUT / wordmarks.WEIGHTS.name
 
 
 def folders() -> list[Path]:

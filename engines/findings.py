@@ -4,7 +4,7 @@ The remote model and the embedded one both return `Findings`, so the queue, the 
 need not know which of them it was. A value outside the value lists is corrected here, in one place.
 """
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -88,6 +88,14 @@ class Answer(msgspec.Struct):
 
 MAX_JUDGED = 1_000  # characters of `Findings.raw` of the embedded analyser
 
+
+class Wordmark(NamedTuple):
+    """A text that may be the name of the app, and how likely it is, from 0 to 1."""
+
+    name: str
+    chance: float
+
+
 # The fields of `Findings` that a model is asked for and that an analysis is stored with.
 RESULT_FIELDS = (
     "app_name",
@@ -125,6 +133,7 @@ class Findings(msgspec.Struct):
     page: Page | None = None
     reader: str = ""
     records: list[Record] | None = None
+    wordmarks: list[Wordmark] = []  # of the embedded analyser: other screenshots may make one sure
 
     def __post_init__(self) -> None:
         self.app_name = _clean(self.app_name, MAX_NAME)

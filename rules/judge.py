@@ -2,7 +2,7 @@
 
 Every result rests on something visible: the category and the kind of screen on cues by their places
 (`rules/kinds.py`) and a learned vote over them (`rules/vote.py`), the app on a name that is there
-(`rules/names.py`), title and summary on the screen's own parts (`rules/captions.py`). An app that is not
+(`rules/wordmarks.py`), title and summary on the screen's own parts (`rules/captions.py`). An app that is not
 named is "". The confidence, at most one half, reflects how the category was found.
 """
 
@@ -15,7 +15,7 @@ import msgspec
 
 from engines.findings import Entity, Findings
 from engines.lines import Page
-from rules import captions, kinds, names, recorder, templates, valued, vote
+from rules import captions, kinds, recorder, templates, valued, vote, wordmarks
 from rules.entities import CODE_KINDS, WHEN, entities_of_codes
 from rules.layout import Layout
 from rules.view import View
@@ -24,7 +24,7 @@ from rules.wordlists import END, START, any_in
 SUMMARY_LENGTH = templates.SUMMARY_LENGTH
 # A new number for each change of what the rules find: results of an earlier version are not copied to equal
 # pictures, and it is in what was analysed.
-VERSION = 10
+VERSION = 11
 MAX_CONFIDENCE = 0.5
 SURE = 0.85  # chance of a category from which on it is certain
 # Parts of `MAX_CONFIDENCE`: for a category that is certain, for one that is likely, for a screen of which not
@@ -50,7 +50,8 @@ def judge(
     lines = layout.all_lines
     reading = statistics.fmean(line.confidence for line in page.lines) if page.lines else 0.0
     verdict = vote.recognise(layout, sense)
-    app = names.app_name(layout, verdict.kind, name, language)
+    marks = wordmarks.marks(layout, verdict.kind)
+    app = wordmarks.app_name(layout, verdict.kind, name, marks, language)
     encoded = [line.text for line in page.encoded]
     view = View(page, layout, verdict.kind, app, taken, types=verdict.types)
     records = recorder.records(view)
@@ -81,6 +82,7 @@ def judge(
         visible_text=page.text,
         raw=msgspec.json.encode(raw).decode(),
         records=records,
+        wordmarks=marks,
     )
 
 
