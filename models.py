@@ -130,6 +130,20 @@ class Reading(Model):
     reader = peewee.TextField()  # the engine
 
 
+class AppMark(Model):
+    """A text on a photo that may be the name of its app."""
+
+    photo_id: int  # added by peewee for `photo`
+    photo = peewee.ForeignKeyField(Photo, on_delete="CASCADE", backref="app_marks")
+    folded = peewee.TextField()  # its letters and digits
+    name = peewee.TextField()
+    chance = peewee.FloatField()  # by this photo alone
+
+    class Meta:
+        table_name = "wordmarks"
+        primary_key = peewee.CompositeKey("photo", "folded")
+
+
 class Meaning(Model):
     """The vector of what a photo's text means, as `engines.vectors` packs it, of each maker."""
 

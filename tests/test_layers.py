@@ -39,7 +39,7 @@ STOREYS = (
 # The rows of each package, from the ground up.
 INSIDE = {
     "analysis": (
-        "listing text_reader",
+        "apps listing text_reader",
         "results",
         "backlog",
         "pool",
@@ -100,7 +100,7 @@ INSIDE = {
         "answers names view vote",
         "ahead",
         "replies",
-        "headings subjects",
+        "headings subjects wordmarks",
         "signed",
         "lists travel writings",
         "bookings cards contents money naming parcels",
@@ -173,7 +173,6 @@ MODELS = {
         "rules.entities",
         "rules.judge",
         "rules.kinds",
-        "rules.names",
     ),
 }
 ENGINES_WITH_TABLES = {"engines.configuration", "engines.ledger"}
@@ -240,6 +239,7 @@ WRITERS = {
         "reasoner",  # whether it has read the result
     },
     "Conversation": {"assistant.turns", "assistant.conversations"},  # begun there; read and deleted here
+    "AppMark": {"analysis.apps"},
     "AskedCall": {"assistant.confirmation"},
     "CalendarEntry": {"outlets.feeds"},
     "Delivery": {"outlets.webhooks"},

@@ -684,7 +684,11 @@ def test_an_app_of_the_lists_is_named_where_little_but_a_name_stands(rows, size,
     ("rows", "size", "name"),
     [
         # In no list: of usual words, in the corner of a page, above a feed, and in the title of a window.
-        ((*BAR, (60, 130, "Mileage Tracker", 56), (60, 400, "Trips of May")), (1080, 2340), "Mileage Tracker"),
+        (
+            (*BAR, (60, 130, "Mileage Tracker", 56), (60, 400, "Trips of May")),
+            (1080, 2340),
+            "Mileage Tracker",
+        ),
         (((40, 20, "Fernery-Desk"), (40, 200, "Files")), (1600, 900), "Fernery-Desk"),
         (
             (
