@@ -23,7 +23,7 @@ import msgspec
 
 from engines import vectors
 from engines.lines import Page
-from rules import naming, vote
+from rules import naming, rows, vote
 from rules.embedded import LocalModel
 from rules.layout import Layout
 
@@ -88,6 +88,7 @@ def use_held_out() -> None:
     """Let the votes use the weights that know nothing of the judging half."""
     vote.WEIGHTS, vote.TYPES = HELD_OUT / vote.WEIGHTS.name, HELD_OUT / vote.TYPES.name
     naming.WEIGHTS = HELD_OUT / naming.WEIGHTS.name
+    rows.WEIGHTS = HELD_OUT / rows.WEIGHTS.name
 
 
 def folders() -> list[Path]:

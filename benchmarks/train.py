@@ -1,5 +1,6 @@
 """`make train`: learns the weights of the votes for the category and for the type of the record
-(`rules/vote.py`), and for what belongs in a title (`rules/naming.py`), from labelled screenshots.
+(`rules/vote.py`), for the entries of lists (`rows.py`), and for what belongs in a title (`rules/naming.py`),
+from labelled screenshots.
 
 A multinomial logistic regression with an L2 penalty, in numpy, fitted by accelerated gradient descent. Cross-
 validation is by app: no app is on both sides. The strength of the penalty is chosen inside of each fold by
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy
 
-from benchmarks import labelled, recorded
+from benchmarks import labelled, recorded, rows
 from engines.findings import CATEGORIES
 from rules import kinds, names, naming, vote
 from rules.layout import Layout
@@ -35,9 +36,8 @@ STEPS = 150
 EVENNESS = 0.75  # 0: every picture counts the same; 1: every category does
 # By what each group of numbers is multiplied: a penalty weighs less on larger numbers.
 PLACES, RULES, VECTOR = 1.0, 0.5, 2.0
-# Of the texts for titles: where ranges of a measure end, the penalty, and how much of a text is looked at.
-RANGES, RIDGE = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95), 30.0
-MOST_OF_TEXT, MOST_WORDS = 120, 8
+RIDGE = 30.0  # the penalty of the texts for titles
+MOST_OF_TEXT, MOST_WORDS = 120, 8  # of such a text, that are looked at
 LEAST_SPREAD = 0.05  # of a measure: one that is nearly the same everywhere would be blown up
 
 Array = numpy.ndarray[Any, Any]
@@ -63,13 +63,14 @@ class Scaling(NamedTuple):
 
 
 def main() -> None:
-    """Train, print the figures and write `vote.json`, `types.json` and `naming.json` of `rules/`."""
+    """Train, print the figures and write the weights in `rules/`."""
     options = _arguments()
     cases, senses = labelled.cases(options.corpus, options.cache), labelled.Senses(options.cache)
     categories = _categories(cases, senses)
     sets = {"with_vector": True, "without": False}
     _write(vote.WEIGHTS, categories, sets)
     _write(vote.TYPES, _types(cases, categories, senses), {"with_vector": True})
+    rows.write(cases, _folds([case.app for case in cases], FOLDS), SEED)
     _write_naming([case for case in cases if case.title], senses)
 
 
@@ -265,9 +266,9 @@ def _write_naming(cases: list[labelled.Case], senses: labelled.Senses) -> None:
     expected = numpy.zeros(len(texts.shares))
     for number in range(FOLDS):
         ends, counts, start = _ridge(texts, fold != number)
-        expected[fold == number] = _ranged(texts.measures[fold == number], ends) @ counts + start
+        expected[fold == number] = rows.ranged(texts.measures[fold == number], ends) @ counts + start
     ends, counts, start = _ridge(texts, ~judging)
-    on_judging = _ranged(texts.measures[judging], ends) @ counts + start
+    on_judging = rows.ranged(texts.measures[judging], ends) @ counts + start
     figures = {
         "pictures": len(cases),
         "texts": len(texts.shares),
@@ -291,7 +292,7 @@ def _write_ranges(path: Path, texts: Texts, chosen: Array, figures: dict[str, An
 
 
 def _texts(cases: list[labelled.Case], senses: labelled.Senses) -> Texts:
-    rows: list[dict[str, float]] = []
+    found: list[dict[str, float]] = []
     shares, words, of = [], [], []
     for number, case in enumerate(cases):
         wanted, layout = recorded.words(case.title), Layout(case.page)
@@ -299,43 +300,25 @@ def _texts(cases: list[labelled.Case], senses: labelled.Senses) -> Texts:
         app = names.app_name(layout, kind, "", case.language)
         for _, text, measured in naming.measures(layout.main, kind, app):
             if said := recorded.words(text[:MOST_OF_TEXT]):
-                rows.append(measured)
+                found.append(measured)
                 shares.append(len(said & wanted) / len(said))
                 words.append(min(MOST_WORDS, len(said)))
                 of.append(number)
-    columns = sorted(rows[0])
-    table = numpy.array([[row[name] for name in columns] for row in rows])
+    columns = sorted(found[0])
+    table = numpy.array([[row[name] for name in columns] for row in found])
     return Texts(columns, table, numpy.array(shares), numpy.array(words, float), numpy.array(of))
 
 
 def _ridge(texts: Texts, learned: Array) -> tuple[list[list[float]], Array, float]:
     """Where the ranges of each measure end, what each range counts, and the start."""
     known, shares, worth = texts.measures[learned], texts.shares[learned], texts.words[learned]
-    ends = []
-    for column in known.T:
-        values = numpy.unique(column)
-        middles = (values[1:] + values[:-1]) / 2
-        ends.append(
-            [float(f"{end:.4g}") for end in numpy.unique(numpy.quantile(column, RANGES))]
-            if len(values) > len(RANGES)
-            else middles.tolist()
-        )
-    inputs = _ranged(known, ends)
+    ends = [rows.ends(column) for column in known.T]
+    inputs = rows.ranged(known, ends)
     mean, middle = numpy.average(inputs, axis=0, weights=worth), float(numpy.average(shares, weights=worth))
     scaled = (inputs - mean) * worth[:, None]
     products = scaled.T @ (inputs - mean) + RIDGE * numpy.eye(inputs.shape[1])
     counts = numpy.linalg.solve(products, scaled.T @ (shares - middle))
     return ends, counts, middle - float(mean @ counts)
-
-
-def _ranged(table: Array, ends: list[list[float]]) -> Array:
-    """A column for each range of each measure: 1 where a value is in it."""
-    return numpy.hstack(
-        [
-            numpy.eye(len(inner) + 1)[numpy.searchsorted(inner, column, side="right")]
-            for column, inner in zip(table.T, ends, strict=True)
-        ]
-    )
 
 
 def _correlation(expected: Array, shares: Array) -> float:
