@@ -112,9 +112,9 @@ def _app(case: Case, found: Findings) -> str:
     if not found.app_name:
         return "missing" if case.shows_app else "none"
     names = [case.app, case.visible, *([case.label.app, *case.label.also] if case.label else ())]
-    squeezed = {squeezed(name) for name in names if name}
+    right = {squeezed(name) for name in names if name}
     said = squeezed(found.app_name)
-    return "right" if any(said in name or name in said for name in squeezed) else "wrong"
+    return "right" if any(said in name or name in said for name in right) else "wrong"
 
 
 def _titles(judged: Judged) -> list[bool]:
