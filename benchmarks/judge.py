@@ -200,26 +200,31 @@ def _is_right(label: str, field: Field) -> bool:
     """Whether a person would call a field right. Labels name a list's first entries, end long texts where
     they like, and write days and amounts as the screen does; a misread letter is no mistake of the record.
     """
-    value, said, written = field.value, _squeezed(label), _squeezed(field.text)
+    value, said, written = field.value, squeezed(label), squeezed(field.text)
     if isinstance(value, list):
-        return _names(label, [next(iter(entry.values())) for entry in value])
+        return has_named(label, [next(iter(entry.values())) for entry in value])
     if isinstance(value, dict):
         price = Money(label).amount(label)
         return said == written or (price is not None and Decimal(price.value) == Decimal(value["value"]))
     is_same = bool(said) and (said == written or (said in written and _DAY.match(value) is not None))
-    return is_same or recorded.is_equal(value, label) or _is_alike(label, value)
+    return is_same or recorded.is_equal(value, label) or is_alike(label, value)
 
 
-def _names(label: str, names: list[str]) -> bool:
+def has_named(label: str, names: list[str]) -> bool:
     """Whether a list has what its label names, and at most some more."""
-    parts = label.split("; " if "; " in label else ", ")
-    found = sum(any(_is_named(part, name) for name in names) for part in parts)
+    parts = parts_of(label)
+    found = sum(any(is_named(part, name) for name in names) for part in parts)
     return found >= recorded.ALIKE * len(parts) and len(names) <= MOST_MORE * len(parts)
 
 
-def _is_named(part: str, name: str) -> bool:
+def parts_of(label: str) -> list[str]:
+    """The entries that a label names."""
+    return label.split("; " if "; " in label else ", ")
+
+
+def is_named(part: str, name: str) -> bool:
     """Whether an entry of a label, which may have its value or message too, is of this name."""
-    wanted, said = _squeezed(part), _squeezed(name)
+    wanted, said = squeezed(part), squeezed(name)
     if not said:
         return False
     is_cut = name.endswith(CUT) and len(said) >= LEAST_CUT
@@ -229,19 +234,19 @@ def _is_named(part: str, name: str) -> bool:
         or (said in wanted and len(wanted) < 2 * len(said))
         or (wanted in said and len(said) < 2 * len(wanted))
         or (is_cut and wanted.startswith(said))
-        or _is_alike(part, name)
+        or is_alike(part, name)
     )
 
 
-def _is_alike(label: str, value: str) -> bool:
+def is_alike(label: str, value: str) -> bool:
     """Whether a text is the beginning of its label or the other way round, or has hardly a letter misread."""
-    wanted, said = sorted((_squeezed(label), _squeezed(value)), key=len)
+    wanted, said = sorted((squeezed(label), squeezed(value)), key=len)
     if len(wanted) >= BEGINNING and said.startswith(wanted):
         return True
     return len(wanted) >= LEAST_CUT and fuzz.ratio(wanted, said) >= MISREAD
 
 
-def _squeezed(text: str) -> str:
+def squeezed(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 

@@ -23,7 +23,7 @@ import msgspec
 
 from engines import vectors
 from engines.lines import Page
-from rules import naming, vote, wordmarks
+from rules import naming, rows, vote, wordmarks
 from rules.embedded import LocalModel
 from rules.layout import Layout
 
@@ -101,6 +101,7 @@ def use_held_out() -> None:
     vote.WEIGHTS, vote.TYPES = HELD_OUT / vote.WEIGHTS.name, HELD_OUT / vote.TYPES.name
     naming.WEIGHTS = HELD_OUT / naming.WEIGHTS.name
     wordmarks.WEIGHTS = HELD_OUT / wordmarks.WEIGHTS.name
+    rows.WEIGHTS = HELD_OUT / rows.WEIGHTS.name
 
 
 def folders() -> list[Path]:

@@ -1,6 +1,6 @@
 """`make train`: learns the weights of the votes for the category and for the type of the record
-(`rules/vote.py`), for what belongs in a title (`rules/naming.py`), and for the app's name
-(`rules/wordmarks.py`), from labelled screenshots.
+(`rules/vote.py`), for the app's name (`marks.py`), for the entries of lists (`rows.py`), and for what belongs
+in a title (`rules/naming.py`), from labelled screenshots.
 
 A multinomial logistic regression with an L2 penalty, in numpy, fitted by accelerated gradient descent. Cross-
 validation is by app: no app is on both sides. The strength of the penalty is chosen inside of each fold by
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy
 
-from benchmarks import labelled, recorded
+from benchmarks import labelled, marks, recorded, rows
 from engines.findings import CATEGORIES
 from rules import kinds, naming, vote, wordmarks
 from rules.layout import Layout
@@ -36,13 +36,8 @@ STEPS = 150
 EVENNESS = 0.75  # 0: every picture counts the same; 1: every category does
 # By what each group of numbers is multiplied: a penalty weighs less on larger numbers.
 PLACES, RULES, VECTOR = 1.0, 0.5, 2.0
-# Of the texts for titles: where ranges of a measure end, the penalty, and how much of a text is looked at.
-RANGES, RIDGE = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95), 30.0
-MOST_OF_TEXT, MOST_WORDS = 120, 8
-# Of the texts for names: the same, the steps, and the penalty of what other screens say.
-NAME_RANGES, NAME_PENALTY, NAME_STEPS, JOINT_PENALTY = (0.02, *RANGES), 0.002, 300, 0.00002
-MOSTLY = 0.6  # of the letters of a name, which a text must have to be taken for it
-MOST_VALUES = 24  # of a measure, from which on its ranges end at quantiles
+RIDGE = 30.0  # the penalty of the texts for titles
+MOST_OF_TEXT, MOST_WORDS = 120, 8  # of such a text, that are looked at
 LEAST_SPREAD = 0.05  # of a measure: one that is nearly the same everywhere would be blown up
 
 Array = numpy.ndarray[Any, Any]
@@ -68,16 +63,16 @@ class Scaling(NamedTuple):
 
 
 def main() -> None:
-    """Train, print the figures and write `vote.json`, `types.json`, `naming.json` and `wordmarks.json` of
-    `rules/`.
-    """
+    """Train, print the figures and write the weights in `rules/`."""
     options = _arguments()
     cases, senses = labelled.cases(options.corpus, options.cache), labelled.Senses(options.cache)
     categories = _categories(cases, senses)
     sets = {"with_vector": True, "without": False}
     _write(vote.WEIGHTS, categories, sets)
     _write(vote.TYPES, _types(cases, categories, senses), {"with_vector": True})
-    _write_wordmarks(cases, senses)
+    folds = _folds([case.app for case in cases], FOLDS)
+    marks.write(cases, [vote.recognise(Layout(case.page), senses).kind for case in cases], folds, SEED)
+    rows.write(cases, folds, SEED)
     _write_naming([case for case in cases if case.title], senses)
 
 
@@ -213,15 +208,13 @@ def _fitted(table: Table, learned: Array, penalty: float, senses: bool) -> tuple
     return (*_regression(inputs, numpy.eye(len(table.choices))[right], worth / worth.sum(), penalty), scaling)
 
 
-def _regression(
-    inputs: Array, right: Array, worth: Array, penalty: float, steps: int = STEPS
-) -> tuple[Array, Array]:
+def _regression(inputs: Array, right: Array, worth: Array, penalty: float) -> tuple[Array, Array]:
     """Nesterov's accelerated gradient descent, with steps as long as the curvature allows."""
     curvature = 0.5 * numpy.linalg.norm(inputs * numpy.sqrt(worth)[:, None], 2) ** 2 + penalty + 0.5
     weights = ahead = numpy.zeros((inputs.shape[1], right.shape[1]))
     start = start_ahead = numpy.zeros(right.shape[1])
     speed = 1.0
-    for _ in range(steps):
+    for _ in range(STEPS):
         powers = inputs @ ahead + start_ahead
         powers = numpy.exp(powers - powers.max(axis=1, keepdims=True))
         wrong = (powers / powers.sum(axis=1, keepdims=True) - right) * worth[:, None]
@@ -275,9 +268,9 @@ def _write_naming(cases: list[labelled.Case], senses: labelled.Senses) -> None:
     expected = numpy.zeros(len(texts.shares))
     for number in range(FOLDS):
         ends, counts, start = _ridge(texts, fold != number)
-        expected[fold == number] = _ranged(texts.measures[fold == number], ends) @ counts + start
+        expected[fold == number] = rows.ranged(texts.measures[fold == number], ends) @ counts + start
     ends, counts, start = _ridge(texts, ~judging)
-    on_judging = _ranged(texts.measures[judging], ends) @ counts + start
+    on_judging = rows.ranged(texts.measures[judging], ends) @ counts + start
     figures = {
         "pictures": len(cases),
         "texts": len(texts.shares),
@@ -293,12 +286,15 @@ def _write_naming(cases: list[labelled.Case], senses: labelled.Senses) -> None:
 
 def _write_ranges(path: Path, texts: Texts, chosen: Array, figures: dict[str, Any]) -> None:
     ends, counts, start = _ridge(texts, chosen)
-    found = _by_names(texts.names, ends, counts)
+    found, place = {}, 0
+    for name, inner in zip(texts.names, ends, strict=True):
+        found[name] = (inner, vote.columns([counts[place : place + len(inner) + 1]])[0])
+        place += len(inner) + 1
     path.write_bytes(msgspec.json.encode(naming.Weights(round(start, 4), found, SEED, figures)) + b"\n")
 
 
 def _texts(cases: list[labelled.Case], senses: labelled.Senses) -> Texts:
-    rows: list[dict[str, float]] = []
+    found: list[dict[str, float]] = []
     shares, words, of = [], [], []
     for number, case in enumerate(cases):
         wanted, layout = recorded.words(case.title), Layout(case.page)
@@ -306,187 +302,25 @@ def _texts(cases: list[labelled.Case], senses: labelled.Senses) -> Texts:
         app = wordmarks.app_name(layout, kind, "", wordmarks.marks(layout, kind), case.language)
         for _, text, measured in naming.measures(layout.main, kind, app):
             if said := recorded.words(text[:MOST_OF_TEXT]):
-                rows.append(measured)
+                found.append(measured)
                 shares.append(len(said & wanted) / len(said))
                 words.append(min(MOST_WORDS, len(said)))
                 of.append(number)
-    columns = sorted(rows[0])
-    table = numpy.array([[row[name] for name in columns] for row in rows])
+    columns = sorted(found[0])
+    table = numpy.array([[row[name] for name in columns] for row in found])
     return Texts(columns, table, numpy.array(shares), numpy.array(words, float), numpy.array(of))
 
 
 def _ridge(texts: Texts, learned: Array) -> tuple[list[list[float]], Array, float]:
     """Where the ranges of each measure end, what each range counts, and the start."""
     known, shares, worth = texts.measures[learned], texts.shares[learned], texts.words[learned]
-    ends = _ends(known, RANGES, len(RANGES))
-    inputs = _ranged(known, ends)
+    ends = [rows.ends(column) for column in known.T]
+    inputs = rows.ranged(known, ends)
     mean, middle = numpy.average(inputs, axis=0, weights=worth), float(numpy.average(shares, weights=worth))
     scaled = (inputs - mean) * worth[:, None]
     products = scaled.T @ (inputs - mean) + RIDGE * numpy.eye(inputs.shape[1])
     counts = numpy.linalg.solve(products, scaled.T @ (shares - middle))
     return ends, counts, middle - float(mean @ counts)
-
-
-def _ends(table: Array, quantiles: Sequence[float], most: int) -> list[list[float]]:
-    """Where the ranges of each column end: between its values, or at quantiles where it has more of them than
-    `most`.
-    """
-    ends = []
-    for column in table.T:
-        values = numpy.unique(column)
-        middles = (values[1:] + values[:-1]) / 2
-        ends.append(
-            [float(f"{end:.4g}") for end in numpy.unique(numpy.quantile(column, quantiles))]
-            if len(values) > most
-            else middles.tolist()
-        )
-    return ends
-
-
-def _ranged(table: Array, ends: list[list[float]]) -> Array:
-    """A column for each range of each measure: 1 where a value is in it."""
-    return numpy.hstack(
-        [
-            numpy.eye(len(inner) + 1, dtype=numpy.float32)[numpy.searchsorted(inner, column, side="right")]
-            for column, inner in zip(table.T, ends, strict=True)
-        ]
-    )
-
-
-class Names(NamedTuple):
-    """A row for each text that may be an app's name: its measures, the text, whether it is the name, and
-    which screenshot it is of; and for each screenshot its app and its kind.
-    """
-
-    columns: list[str]
-    measures: Array
-    texts: list[str]
-    right: Array
-    case: Array
-    apps: list[str]
-    kinds: list[str]
-
-
-def _write_wordmarks(cases: list[labelled.Case], senses: labelled.Senses) -> None:
-    """Learn which text is the name of an app, by a logistic regression over ranges of the measures, and then
-    what it counts that other screenshots have it, too: from chances of weights that did not know the app.
-    """
-    table = _names(cases, senses)
-    judging = numpy.array([case.judges for case in cases])
-    chances = _chances_elsewhere(table, numpy.ones(len(cases), bool))
-    right, wrong = _named(table, chances, numpy.ones(len(cases), bool))
-    figures = {
-        "pictures": len(cases),
-        "texts": len(table.texts),
-        "named right and wrong by itself, cross-validated by app": f"{right}, {wrong}",
-    }
-    print(json.dumps(figures, indent=1))
-    _write_names(wordmarks.WEIGHTS, table, numpy.ones(len(cases), bool), chances, figures)
-    chances = _chances_elsewhere(table, ~judging)
-    _write_names(labelled.HELD_OUT / wordmarks.WEIGHTS.name, table, ~judging, chances, {})
-
-
-def _names(cases: list[labelled.Case], senses: labelled.Senses) -> Names:
-    rows: list[dict[str, float]] = []
-    texts, right, of, found = [], [], [], []
-    for number, case in enumerate(cases):
-        layout = Layout(case.page)
-        found.append(vote.recognise(layout, senses).kind)
-        for text, measured in wordmarks.measures(layout, found[-1]):
-            rows.append(measured)
-            texts.append(wordmarks.folded(text))
-            right.append(case.is_named(text, MOSTLY))
-            of.append(number)
-    columns = list(rows[0])
-    table = numpy.array([[row[name] for name in columns] for row in rows])
-    apps = [case.app for case in cases]
-    return Names(columns, table, texts, numpy.array(right), numpy.array(of), apps, found)
-
-
-def _chances_elsewhere(table: Names, learned: Array) -> Array:
-    """The chance of each text of the `learned` screenshots, by weights that did not know the app."""
-    fold, chances = _folds(table.apps, FOLDS), numpy.zeros(len(table.texts))
-    for number in range(FOLDS):
-        held = (learned & (fold == number))[table.case]
-        ends, counts, start = _logistic(table, (learned & (fold != number))[table.case])
-        total = _ranged(table.measures[held], ends) @ counts + start
-        chances[held] = 1 / (1 + numpy.exp(-total))
-    return chances
-
-
-def _logistic(table: Names, rows: Array) -> tuple[list[list[float]], Array, float]:
-    """Where the ranges of each measure end, what each range counts, and the start."""
-    ends = _ends(table.measures[rows], NAME_RANGES, MOST_VALUES)
-    inputs = _ranged(table.measures[rows], ends)
-    counts, start = _binary(inputs, table.right[rows], NAME_PENALTY)
-    return ends, counts, start
-
-
-def _binary(inputs: Array, right: Array, penalty: float) -> tuple[Array, float]:
-    """A regression on two choices: what counts for the second one, and the start."""
-    worth = numpy.full(len(right), 1 / len(right))
-    mean = inputs.mean(axis=0)
-    weights, start = _regression(inputs - mean, numpy.eye(2)[right.astype(int)], worth, penalty, NAME_STEPS)
-    counts = weights[:, 1] - weights[:, 0]
-    return counts, float(start[1] - start[0] - mean @ counts)
-
-
-def _named(table: Names, chances: Array, learned: Array) -> tuple[int, int]:
-    """How many screenshots are named right, and how many wrong, by the likeliest text of each."""
-    best: dict[int, int] = {}
-    for row in numpy.flatnonzero(learned[table.case] & (chances >= wordmarks.SURE)):
-        case = int(table.case[row])
-        if case not in best or chances[row] > chances[best[case]]:
-            best[case] = int(row)
-    right = sum(bool(table.right[row]) for row in best.values())
-    return right, len(best) - right
-
-
-def _joint(table: Names, learned: Array, chances: Array) -> wordmarks.Joint:
-    """What it counts that other screenshots have a name, too, among those that were learned from."""
-    of_case: dict[int, dict[str, float]] = {}
-    for row in numpy.flatnonzero(learned[table.case]):
-        of_case.setdefault(int(table.case[row]), {})[table.texts[row]] = float(chances[row])
-    kept = {case: _likeliest(found) for case, found in of_case.items()}
-    having: dict[str, list[tuple[float, int]]] = {}
-    for case, found in kept.items():
-        for text, chance in found.items():
-            having.setdefault(text, []).append((chance, case))
-    inputs, right = [], []
-    for row in numpy.flatnonzero(learned[table.case]):
-        case, text = int(table.case[row]), table.texts[row]
-        others = [chance for chance, other in having.get(text, ()) if other != case and text in kept[case]]
-        if others:
-            best = wordmarks.odds(max(others)) - wordmarks.FAINT
-            headed = float(table.kinds[case] in wordmarks.OF_OTHERS)
-            inputs.append([wordmarks.odds(float(chances[row])), best, float(len(others) > 1), headed])
-            right.append(table.right[row])
-    counts, start = _binary(numpy.array(inputs), numpy.array(right), JOINT_PENALTY)
-    own, best, several, headed = (float(f"{one:.4g}") for one in counts)
-    return wordmarks.Joint(float(f"{start:.4g}"), own, best, several, headed)
-
-
-def _likeliest(found: dict[str, float]) -> dict[str, float]:
-    texts = sorted(found, key=lambda text: -found[text])[: wordmarks.KEPT]
-    return {text: found[text] for text in texts if found[text] >= wordmarks.LEAST_CHANCE}
-
-
-def _write_names(path: Path, table: Names, learned: Array, chances: Array, figures: dict[str, Any]) -> None:
-    ends, counts, start = _logistic(table, learned[table.case])
-    measures, joint = _by_names(table.columns, ends, counts), _joint(table, learned, chances)
-    weights = wordmarks.Weights(round(start, 4), measures, joint, SEED, figures)
-    path.write_bytes(msgspec.json.encode(weights) + b"\n")
-
-
-def _by_names(
-    names: Sequence[str], ends: list[list[float]], counts: Array
-) -> dict[str, tuple[list[float], list[float]]]:
-    """For each measure where its ranges end, and what each counts."""
-    found, place = {}, 0
-    for name, inner in zip(names, ends, strict=True):
-        found[name] = (inner, vote.columns([counts[place : place + len(inner) + 1]])[0])
-        place += len(inner) + 1
-    return found
 
 
 def _correlation(expected: Array, shares: Array) -> float:

@@ -1,27 +1,25 @@
 """Records of how much there is: accounts, portfolios and budgets, with an amount or a list of them."""
 
-import itertools
 import re
 from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
+from rules import rows
 from rules.headings import heading, is_day, is_title
 from rules.layout import LARGE, plain
-from rules.lists import ENTRY
+from rules.lists import ENTRY, SURE
 from rules.money import STRICT, amount_in, is_due, largest, put_price
 from rules.pairs import Value
 from rules.subjects import evidence, subject
 from rules.view import Draft, View
 
-MAX_AMOUNT = 20  # characters of an amount and little else
-HEAD = 0.25  # of the height: where the name of an account is
 LARGER = 1.3  # times the height of a text or an amount that one goes before
-SURE = 0.88  # confidence of reading, below which a text names nothing
-REACH = 1.8  # heights above an amount in which its name may be
+LEAST = 0.1  # chance of a name that has an amount
+REACH = 2.0  # heights between a name and its amount
+CERTAIN = 0.88  # of reading, below which a text names nothing
 # An amount with a unit behind it, and the sign between its groups or before its decimals.
 _SUM = re.compile(r"[-+−~≈]? ?\d[\d.,']{2,18}(?: ?[^\W\d]{1,5})?")
-_COUNT = re.compile(r"[-+−~≈]? ?\d[\d.,']{0,18}")
 _PARTED = re.compile(r"[.,]\d{2}|\d'\d{3}")
 
 
@@ -53,9 +51,7 @@ def balance(view: View) -> Record | None:
             found = large
     shown = found[1] if found is not None else _main(view) if is_account else None
     price = found[0] if found is not None else view.money.amount(shown.text) if shown is not None else None
-    entries = [one for one in _column(view) if shown is None or one.lines[1] not in shown.lines]
-    if price is None and is_account and len(entries) < 3:
-        entries = entries or _tiles(view)
+    entries = [one for one in _listed(view) if shown is None or one.lines[-1] not in shown.lines]
     if shown is None and not entries:
         return None
     draft = Draft(view)
@@ -73,6 +69,8 @@ def balance(view: View) -> Record | None:
         put_price(draft, "amount", (price, shown))
     elif label is not None and shown is not None:
         entries.insert(0, _Held(plain(label.text)[:ENTRY], shown.text.strip(), (*label.lines, *shown.lines)))
+    if draft.record("Balance") is not None and rows.named(view.layout, "accounts").chance < SURE:
+        entries = []
     listed = [{"name": one.name, "amount": one.amount} for one in entries]
     draft.add("entries", listed, [line for one in entries for line in one.lines])
     return draft.record("Balance", 0.7)
@@ -123,7 +121,7 @@ def _label_of(view: View, value: Value) -> Value | None:
         (abs(gap), other)
         for other in view.layout.lines
         if is_title(plain(other.text))
-        and other.confidence >= SURE
+        and other.confidence >= CERTAIN
         and not view.money.prices(other.text)
         and (
             abs(other.left - line.left) < line.height
@@ -137,71 +135,32 @@ def _label_of(view: View, value: Value) -> Value | None:
     return Value(plain(best[1].text), (best[1],), "above", "") if best else None
 
 
-def _column(view: View) -> list[_Held]:
-    """The entries of a list whose amounts are below each other, each with the first text at its left."""
+def _listed(view: View) -> list[_Held]:
+    """The entries of a list that have an amount, each amount once, with the likeliest name near it."""
     sums = [line for line in view.layout.lines if _is_sum_of(view, line.text)]
-    numbers = [line for line in view.layout.lines if line in sums or _COUNT.fullmatch(line.text.strip())]
-    best: list[_Held] = []
-    seen: set[int] = set()
-    for one in sums:
-        if id(one) in seen:
-            continue
-        column = [
-            line
-            for line in numbers
-            if min(abs(line.right - one.right), abs(line.left - one.left)) < 0.6 * one.height
-        ]
-        decimal = [line for line in column if line in sums]
-        column = decimal if 2 * len(decimal) > len(column) > 2 else column
-        seen.update(map(id, column))
-        found = [
-            _Held(plain(name.text)[:ENTRY], line.text.strip(), (name, line))
-            for line in column
-            if (name := _name_of(view, line, column)) is not None
-        ]
-        best = max(best, found, key=len)
-    return best if len(best) >= 2 else []
+    taken = set(map(id, sums))
+    found: dict[int, tuple[float, _Held]] = {}  # by the amount
+    for chance, name in rows.chances(view.layout, "accounts"):
+        own = None if id(name) in taken else _held(view, name, sums)
+        if own is not None and chance > found.get(id(own.lines[-1]), (0.0,))[0]:
+            found[id(own.lines[-1])] = (chance, own)
+    held = [one for chance, one in found.values() if chance >= LEAST]
+    return sorted(held, key=lambda one: (one.lines[0].top, one.lines[0].left))
 
 
-def _name_of(view: View, amount: Line, column: list[Line]) -> Line | None:
-    """What names an amount of a column: the first text at its left in its row, one above that which is larger
-    and of no other amount, or else the text right above the amount.
-    """
-    beside: list[Line] = []
-    above: list[Line] = []
-    for line in view.layout.lines:
-        text, at = plain(line.text), (line.top + line.bottom - 2 * amount.top) / (2 * amount.height)
-        if not -REACH < at < 1.3 or not is_title(text, 2) or is_day(text) or _is_sum_of(view, text):
-            continue
-        if line.right <= amount.left:
-            (beside if at > -0.8 else above).append(line)
-        elif at < 0 and abs(line.left - amount.left) < amount.height:
-            above.append(line)
-    above = [
-        line for line in above if not any(one.top < line.bottom and line.top < one.bottom for one in column)
+def _held(view: View, name: Line, sums: list[Line]) -> _Held | None:
+    """A name with the amount behind it on its line, or else the nearest at its right, below or above."""
+    if not is_title(plain(name.text), 2) or is_day(name.text):
+        return None
+    price = view.money.price(name.text)
+    before = plain(name.text[: price.start]).rstrip(":： ") if price is not None else ""
+    if price is not None and is_title(before, 2):
+        return _Held(before[:ENTRY], name.text[price.start :].strip(), (name,))
+    near = [
+        (abs(line.top + line.bottom - name.top - name.bottom) / 2, line.left, line)
+        for line in sums
+        if line.right > name.left
+        and abs(line.top + line.bottom - name.top - name.bottom) < 2 * REACH * name.height
     ]
-    first = min(beside, key=lambda line: (line.left // line.height, line.top), default=None)
-    larger = [line for line in above if first is None or line.height > LARGER * first.height]
-    return max(larger, key=lambda line: line.top, default=first)
-
-
-def _tiles(view: View) -> list[_Held]:
-    """Amounts beside each other, each above or below what it is."""
-    found = []
-    for above, below in itertools.pairwise(view.layout.rows):
-        for names, amounts in ((above.lines, below.lines), (below.lines, above.lines)):
-            pairs = [
-                (name, amount)
-                for amount in amounts
-                if _is_sum_of(view, amount.text)
-                for name in names
-                if is_title(plain(name.text)) and name.confidence >= SURE
-                if abs(name.left + name.right - amount.left - amount.right) < 0.08 * view.layout.width
-                or abs(name.left - amount.left) < name.height
-            ]
-            if len(pairs) >= 2 and not any(_is_sum_of(view, name.text) for name, _ in pairs):
-                found += [
-                    _Held(plain(name.text)[:ENTRY], amount.text.strip(), (name, amount))
-                    for name, amount in pairs
-                ]
-    return list({one.lines[1].left * 10_000 + one.lines[1].top: one for one in found}.values())
+    amount = min(near, default=None, key=lambda one: one[:2])
+    return _Held(rows.name_of(name)[:ENTRY], amount[2].text.strip(), (name, amount[2])) if amount else None

@@ -137,7 +137,7 @@ def _parts(view: View, found: Heading | None, known: str) -> list[str]:
     layout = view.layout.main
     listed = contents.values(layout, view.kind)
     if len(listed) < 2:
-        names = [entry.name for entry in contents.named(layout, found)]
+        names = [entry.name for entry in contents.named(layout, view.kind, found)]
         listed = names[: len(names) >= LISTED] + contents.worded(layout, found)
     parts: list[str] = []
     for part in listed:
@@ -202,7 +202,7 @@ def _entered(view: View, found: Heading | None, language: str) -> list[str]:
     values = contents.values(layout, view.kind)
     if len(values) >= 2:
         return values
-    named = contents.named(layout, found)
+    named = contents.named(layout, view.kind, found)
     said = [
         texts["named"].format(title=one.name, entries=shortened(one.said, QUOTED))
         for one in named
@@ -216,7 +216,7 @@ def _entered(view: View, found: Heading | None, language: str) -> list[str]:
 
 def _notified(view: View, language: str) -> str:
     texts = _texts(language)
-    found = notices_of(view.layout) or [entry for entry in entries(view.layout) if entry.said]
+    found = notices_of(view.layout) or [entry for entry in entries(view.layout, view.kind) if entry.said]
     if len(found) == 1:
         return texts["notice"].format(app=found[0].name, said=found[0].said or found[0].name)
     named = [f"{one.name} – {shortened(one.said, 60)}" if one.said else one.name for one in found[:3]]

@@ -11,7 +11,8 @@ from engines.lines import Line
 from rules.headings import Heading, first_sentence, is_day, is_title
 from rules.kinds import WHEN_RIGHT
 from rules.layout import Block, Layout, is_chinese, is_clock, joined, letters, plain, weight
-from rules.lists import AGO_BEHIND, Entry, entries
+from rules.lists import Entry, entries
+from rules.rows import AGO_BEHIND
 from rules.wordlists import is_interface
 from text import shortened
 
@@ -88,13 +89,13 @@ def _stripped(text: str) -> str:
     return plain(text).strip("<>〈〉 ")
 
 
-def named(layout: Layout, heading: Heading | None) -> list[Entry]:
+def named(layout: Layout, kind: str, heading: Heading | None) -> list[Entry]:
     """The entries of the screen's list that are content, each with what is below it where that is, too."""
     of_heading = {id(line) for line in heading.lines} if heading else set()
     title = heading.text if heading else ""
     block_of = {id(line): block for block in layout.blocks for line in block.lines}
     found = []
-    for entry in entries(layout, title):
+    for entry in entries(layout, kind, title):
         first = entry.lines[0]
         block = block_of[id(first)]
         wrapped = len(block.lines) >= 2 and block.lines[0] is first

@@ -11,34 +11,28 @@ from typing import NamedTuple
 
 from engines.lines import Line
 from engines.records import Record
-from rules import wordlists
+from rules import rows, wordlists
 from rules.entities import MONTH
 from rules.headings import Heading, heading, is_day, is_title
-from rules.kinds import AGO, MONTH_DAYS, WHEN_RIGHT, days_of_month, headed, is_lock_screen
+from rules.kinds import MONTH_DAYS, WHEN_RIGHT, days_of_month, headed, is_lock_screen
 from rules.layout import (
-    RIGHT_EDGE,
     Block,
     Layout,
-    Row,
     folded,
     is_chinese,
     is_clock,
     joined,
     plain,
     weight,
-    without_time,
 )
 from rules.names import without_count
 from rules.view import Draft, View
 from text import shortened
 
-OFF = 0.12  # of the space between two entries: how far one may be from its place
-MOST_READ = 200  # characters of a line that may be a name
 NEAR = 3.0  # heights between a line and the one that belongs to the same entry
+SURE = 0.6  # chance of a list (`rules/rows.py`) below which a record that needs none goes without it
 LIKELY = 0.2  # chance from which on a screen is a list of mails
 LEAST_PRICES = 2  # amounts that a page of settings has not
-SHORT = 14  # characters of a word at the right edge of a list
-LEAST_DIGITS = 4  # of a number that sent a message
 PAGES = 0.5  # of the height: where the day or the month of a page of a calendar is
 LARGER = 1.15  # than an entry is a heading at the same left edge
 MOST_WORDS = 3  # of a heading that says what a list is
@@ -47,11 +41,9 @@ _WORDS = wordlists.table("writings")
 _BUTTONS = frozenset(wordlists.lines(_WORDS["notice"]["buttons"]))
 _HEADERS = {name: frozenset(wordlists.lines(text)) for name, text in _WORDS["headers"].items()}
 _UNSURE = ("", "form", "page", "notices")  # kinds of which the word in the header is surer
-AGO_BEHIND = re.compile(rf"[\s·•](?:{AGO})\W{{0,3}}$", re.IGNORECASE)
 _MONTH = re.compile(rf"{MONTH}|\d ?月", re.IGNORECASE)
 _CLOCK = re.compile(r"\d[:：]\d\d")
 _DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)(?=.)|(?<=.)(?:19|20)\d\d(?!\d)|\d ?月")
-_FROM_TO = re.compile(r"\d{1,2}[:：]\d\d ?(?:[ap]m)? ?[-–—~至] ?\d{1,2}[:：]\d\d", re.IGNORECASE)
 
 
 class Entry(NamedTuple):
@@ -63,157 +55,42 @@ class Entry(NamedTuple):
     lines: tuple[Line, ...]
 
 
-Listed = tuple[Line, Line | None]  # the name of an entry, and what is below it
-
-
-def entries(layout: Layout, title: str = "") -> list[Entry]:
-    """The entries of the screen's list, without the heading and what is in capitals among others, the
-    headings of sections.
+def entries(layout: Layout, kind: str, title: str = "", least: float = 0.0) -> list[Entry]:
+    """The entries of the list on a screen of this kind, without its title; none where they are less sure than
+    `least` (`rows.Named`).
     """
-    rows = [row for row in entry_rows(layout) if name_of(row) != title]
-    mixed = [row for row in rows if not row.first.text.isupper()]
-    rows = mixed if len(mixed) >= 2 else rows
-    names = tuple(f"{name_of(row)}:" for row in rows)
-    rows = [row for row in rows if not name_of(row).startswith(names)]  # "Anna: see you", what she said
-    begun = [row for row in rows if not name_of(row)[:1].islower()]  # the others go on with a wrapped line
-    rows = begun if len(begun) >= 2 else rows
-    found = [
-        _entry(layout, row, after) for row, after in itertools.zip_longest(rows, rows[1:]) if row is not None
-    ]
-    return list({(entry.name, entry.said): entry for entry in found}.values())
-
-
-def timed(layout: Layout) -> list[Entry]:
-    """The entries of a list that has a time at the right of each, beside its name or beside what is below it;
-    none where fewer than two have one.
-    """
-    dated = layout.values(WHEN_RIGHT)
-    if len(dated) < 2:
+    found = rows.named(layout, kind)
+    lines = [line for line in found.lines if rows.name_of(line) != title]
+    if found.chance < least:
         return []
-    edge = statistics.median(_leading(row).left for row in dated)
-    # Some have a word instead of the time: "Draft".
-    first = layout.rows.index(dated[0])
-    dated = [row for row in layout.rows[first:] if row in dated or _is_like(row, edge, layout)]
-    pairs = []
-    for row in dated:
-        at = layout.rows.index(row)
-        own = min(row.lines[:-1], key=lambda line: abs(line.left - edge))
-        above = _neighbour(layout.rows[:at][::-1], own)
-        below = _neighbour(layout.rows[at + 1 :], own)
-        pairs.append((own, above, below))
-    # The name is above where what is there is closer than what is below.
-    raised = [
-        above is not None and (below is None or _gap(above, own) < _gap(own, below))
-        for own, above, below in pairs
-    ]
-    is_raised = 2 * sum(raised) > len(pairs)
-    named = [
-        (above or own, own if above else below) if is_raised else (own, below) for own, above, below in pairs
-    ]
-    found = []
-    for name, said in _with_untimed(layout, named):
-        text = _named(name.text)
-        if weight(text) or sum(map(str.isdigit, text)) >= LEAST_DIGITS:
-            what = plain(said.text)[:SAID] if said is not None else ""
-            found.append(Entry(text[:ENTRY], what, "", (name, *([said] if said else []))))
-    return found if len(found) >= 2 else []
+    row_of = {id(line): at for at, row in enumerate(layout.rows) for line in row.lines}
+    taken = {id(line) for line in (*lines, *(layout.navigation.lines if layout.navigation else ()))}
+    listed = [_entry(layout, line, row_of[id(line)], taken) for line in lines]
+    return list({(entry.name, entry.said): entry for entry in listed}.values())
 
 
-def _with_untimed(layout: Layout, named: Sequence[Listed]) -> list[Listed]:
-    """These names of a list and what is below each, with those of entries between or below them that have no
-    time, at the same left edge and as far from each other.
-    """
-    tops = [name.top for name, _ in named]
-    step = min((below - above for above, below in itertools.pairwise(tops)), default=0)
-    edge = statistics.median(name.left for name, _ in named)
-    known = {id(line) for pair in named for line in pair} | {id(one) for one in layout.headers[:1]}
-    known |= {id(line) for line in (layout.navigation.lines if layout.navigation else ())}
-    found = list(named)
-    for at, row in enumerate(layout.rows):
-        line = next((one for one in row.lines if abs(one.left - edge) < one.height), row.first)
-        steps = min((abs(line.top - top) for top in tops), default=0) / max(1, step)
-        if (
-            id(line) not in known
-            and abs(line.left - edge) < line.height
-            and steps > 0.5
-            and abs(steps - round(steps)) < OFF
-            and is_title(plain(line.text), 2)
-        ):
-            found.append((line, _neighbour(layout.rows[at + 1 :], line)))
-    return sorted(found, key=lambda pair: pair[0].top)
-
-
-def _is_like(row: Row, edge: float, layout: Layout) -> bool:
-    """Whether a row has a text at the left edge of a list and a short word at the right one."""
-    return (
-        len(row.lines) >= 2
-        and abs(_leading(row).left - edge) < row.first.height
-        and row.last.right > RIGHT_EDGE * layout.width
-        and len(row.last.text) <= SHORT
-        and weight(row.last.text) >= 3
-    )
-
-
-def _leading(row: Row) -> Line:
-    """The first line of a row that says something, and is no icon or count before it."""
-    return next((line for line in row.lines[:-1] if weight(line.text) >= 2), row.first)
-
-
-def _neighbour(rows: Sequence[Row], own: Line) -> Line | None:
-    """The line at the same left edge in the next row, if that is close and has no time."""
-    for row in rows[:2]:
-        for line in row.lines:
-            if abs(line.left - own.left) < own.height and not WHEN_RIGHT.fullmatch(line.text.strip()):
-                near = abs(line.top + line.bottom - own.top - own.bottom) < 2 * NEAR * own.height
-                return line if near and not WHEN_RIGHT.fullmatch(row.last.text.strip()) else None
-    return None
-
-
-def _gap(above: Line, below: Line | None) -> int:
-    return below.top - above.bottom if below is not None else 0
-
-
-def entry_rows(layout: Layout) -> list[Row]:
-    """The rows that name the entries."""
-    first = [row for row in layout.rows if row.first in layout.headers[:1] and _is_entry(layout, row.first)]
-    rows = [*first, *layout.entries]
-    rows = [row for row in rows if is_title(name_of(row)) and not is_day(name_of(row))]
-    if 2 * len(rows) < len(layout.entries):  # each entry begins with its time
-        below = _below(layout, layout.entries)
-        return below if len(below) >= 3 else rows
-    return rows
-
-
-def name_of(row: Row) -> str:
-    """What names an entry: its first text, without a time behind it."""
-    return _named(row.first.text)
-
-
-def _named(text: str) -> str:
-    return plain(AGO_BEHIND.sub("", without_time(text[:MOST_READ])))
-
-
-def _entry(layout: Layout, row: Row, after: Row | None) -> Entry:
-    at = layout.rows.index(row)
-    end = layout.rows.index(after) if after is not None else at + 2
-    left_out = {id(line) for line in (layout.navigation.lines if layout.navigation else ())}
+def _entry(layout: Layout, line: Line, at: int, taken: set[int]) -> Entry:
+    """The entry that a line of a row names, with what is below it and beside it, up to what others have."""
+    row = layout.rows[at]
     below = next(
         (
-            line
-            for other in layout.rows[at + 1 : end]
-            for line in other.lines[:2]
-            if id(line) not in left_out
-            and line.left >= row.first.left - row.first.height
-            and line.top - row.first.bottom < 3 * row.first.height
-            and weight(line.text) >= 3
-            and not WHEN_RIGHT.fullmatch(line.text.strip())
+            other
+            for near in itertools.takewhile(
+                lambda near: not any(id(one) in taken for one in near.lines), layout.rows[at + 1 : at + 4]
+            )
+            for other in near.lines[:2]
+            if other.left >= line.left - line.height
+            and other.top - line.bottom < NEAR * line.height
+            and weight(other.text) >= 3
+            and not WHEN_RIGHT.fullmatch(other.text.strip())
         ),
         None,
     )
-    value = plain(row.last.text) if len(row.lines) >= 2 and not is_clock(row.last.text) else ""
+    is_valued = row.last is not line and id(row.last) not in taken
+    value = plain(row.last.text) if is_valued and not is_clock(row.last.text) else ""
     value = "" if WHEN_RIGHT.fullmatch(value) else value
-    lines = (row.first, *([below] if below else []))
-    return Entry(name_of(row)[:ENTRY], plain(below.text)[:SAID] if below else "", value[:ENTRY], lines)
+    said = plain(below.text)[:SAID] if below else ""
+    return Entry(rows.name_of(line)[:ENTRY], said, value[:ENTRY], (line, *([below] if below else [])))
 
 
 def notices_of(layout: Layout) -> list[Entry]:
@@ -237,23 +114,6 @@ def notices_of(layout: Layout) -> list[Entry]:
             lines = (*block.lines, *(line for one in ([] if own else below) for line in one.lines))
             found.append(Entry(plain(sender), shortened(said, NOTICE), "", lines))
     return found
-
-
-def _below(layout: Layout, rows: Sequence[Row]) -> list[Row]:
-    """The row right below each of `rows`: the subjects of mails."""
-    following = {
-        id(row.first): below
-        for row, below in itertools.pairwise(layout.rows)
-        if row.first.bottom < below.first.bottom
-    }
-    found = [(row, following[id(row.first)]) for row in rows if id(row.first) in following]
-    return [
-        below
-        for row, below in found
-        if abs(below.first.left - row.first.left) < row.first.height
-        and is_title(name_of(below))
-        and name_of(below) != name_of(row)
-    ]
 
 
 def _says(view: View, name: str) -> bool:
@@ -322,6 +182,11 @@ def _is_name(text: str) -> bool:
     return not (is_day(text) or ":" in text or text.endswith((".", "…")))
 
 
+def _least(draft: Draft, kind: str) -> float:
+    """How sure the entries of a record must be: it may do without them, unless it has nothing else."""
+    return SURE if draft.record(kind) is not None else 0.0
+
+
 def _listed(view: View, draft: Draft, found: Sequence[Entry], second: str) -> None:
     first = "who" if second == "what" else "name"
     values = [one.value if second == "value" else one.said for one in found]
@@ -359,7 +224,7 @@ def _received(view: View) -> Record | None:
         draft.add("name", without_count(name), [folder] if folder else [])
     else:
         name = _name(view, draft, "messages")
-    found = timed(layout) or entries(layout, name)
+    found = entries(layout, view.kind, name)
     if len(found) < 2 or not (view.types or any(one.said or one.value for one in found)):
         return None  # names alone: of a list, each chat has a message or a time
     _listed(view, draft, found, "what")
@@ -371,7 +236,7 @@ def tasks(view: View) -> Record | None:
     if view.kind != "tasks" and not _says(view, "tasks"):
         return None
     draft = Draft(view)
-    found = entries(view.layout, _name(view, draft, "tasks"))
+    found = entries(view.layout, view.kind, _name(view, draft, "tasks"))
     if len(found) < 2:
         return None
     days = [view.moments.day(entry.said) or view.moments.day(entry.value) for entry in found]
@@ -398,23 +263,14 @@ def month(view: View) -> Record | None:
 
 
 def calendar(view: View) -> Record | None:
-    """A calendar: what is right above a time with a beginning and an end is an event."""
+    """A calendar, with its events."""
     if view.kind != "calendar":
         return None
     layout, draft = view.layout, Draft(view)
     _date(view, draft)
     title = _name(view, draft, generic=False)
-    events = [
-        above
-        for line in layout.lines
-        if _FROM_TO.match(line.text.strip())
-        for above in layout.lines
-        if 0 <= line.top - above.bottom < line.height and abs(above.left - line.left) < line.height
-    ]
-    named = {plain(line.text): line for line in events if is_title(plain(line.text))}
-    if len(named) < 2 and not (named := _entered(layout, title)):
-        return draft.record("CalendarView")
-    draft.add("entries", [{"name": name[:ENTRY]} for name in named], list(named.values()))
+    found = entries(layout, view.kind, title, _least(draft, "CalendarView"))
+    draft.add("entries", [{"name": one.name} for one in found], [one.lines[0] for one in found])
     return draft.record("CalendarView")
 
 
@@ -446,12 +302,6 @@ def _in_month(layout: Layout, days: Sequence[Line]) -> list[Line]:
     ]
 
 
-def _entered(layout: Layout, title: str) -> dict[str, Line]:
-    """The entries of a calendar that is a list."""
-    found = {entry.name: entry.lines[0] for entry in entries(layout, title)}
-    return found if len(found) >= 2 else {}
-
-
 def notices(view: View) -> Record | None:
     """Notifications: who sent each, and what it says."""
     named = _says(view, "notices")
@@ -461,7 +311,7 @@ def notices(view: View) -> Record | None:
     draft = Draft(view)
     title = _name(view, draft, "notices")
     if len(found) < 2 and view.kind != "lock_screen":
-        found = timed(view.layout) or (entries(view.layout, title) if named else found)
+        found = entries(view.layout, view.kind, title, 0.0 if named else SURE)
     if not found:
         return None
     listed = [{"who": one.name} | ({"what": one.said} if one.said else {}) for one in found]
@@ -478,7 +328,8 @@ def settings(view: View) -> Record | None:
     draft = Draft(view)
     title = _name(view, draft, "settings")
     draft.name_app("app")
-    found = [one for one in entries(view.layout, title) if folded(one.name) not in _HEADERS["settings"]]
+    found = entries(view.layout, view.kind, title, _least(draft, "SettingsPage"))
+    found = [one for one in found if folded(one.name) not in _HEADERS["settings"]]
     if len(found) >= 2:
         _listed(view, draft, found, "value")
     return draft.record("SettingsPage")

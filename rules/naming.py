@@ -108,7 +108,7 @@ def _height(part: Part) -> int:
 def measures(layout: Layout, kind: str, app: str) -> Iterator[tuple[Block, str, dict[str, float]]]:
     """The blocks of a screen, each with its text and its measures by names."""
     scored = list(scores(layout, kind))
-    places = _Places(layout, scored)
+    places = _Places(layout, kind, scored)
     named = best_of(scored, layout, app)
     heads = {id(line) for line in named.lines} if named else set()
     blocks = layout.blocks[:MOST_TEXTS]
@@ -130,13 +130,13 @@ def measures(layout: Layout, kind: str, app: str) -> Iterator[tuple[Block, str, 
 class _Places:
     """Where the blocks of a screen are, and what they are there: each dictionary is by the id of a line."""
 
-    def __init__(self, layout: Layout, scored: Sequence[tuple[Block, float]]):
+    def __init__(self, layout: Layout, kind: str, scored: Sequence[tuple[Block, float]]):
         self._layout = layout
         self._headers = {id(line): at for at, line in enumerate(layout.headers)}
         ranked = sorted(scored, key=lambda one: -one[1])
         self._ranks = {id(block.lines[0]): (at, score) for at, (block, score) in enumerate(ranked)}
         self._listed: dict[int, tuple[int, int]] = {}
-        for at, entry in enumerate(entries(layout)):
+        for at, entry in enumerate(entries(layout, kind)):
             for part, line in enumerate(entry.lines):
                 self._listed.setdefault(id(line), (at, part))
         self._rows = {id(line): row for row in layout.rows for line in row.lines}

@@ -101,7 +101,7 @@ INSIDE = {
         "ahead",
         "replies",
         "headings subjects wordmarks",
-        "signed",
+        "rows signed",
         "lists travel writings",
         "bookings cards contents money naming parcels",
         "balances",
