@@ -133,8 +133,8 @@ INSIDE = {
         "restore",
     ),
     "web": (
-        "examples inputs page_texts recipes shapes sockets",
-        "connections dashboard",
+        "examples inputs page_texts shapes sockets",
+        "connections dashboard recipes",
         "installable openapi worker",
     ),
     "writings": ("figures han taken",),
