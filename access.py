@@ -404,24 +404,14 @@ def make_recipe(
     kind: recipes.Kind, address: str, certificate: shapes.CertificateFields | None, *, now: datetime
 ) -> shapes.RecipeFields:
     """A recipe for a program, with a new token that may only upload. `certificate` is the service's own."""
-    name = recipes.made(kind, recipes.Target(address, "")).name
-    target = recipes.Target(address, make_token(name, "upload", now=now)["token"])
+    token = make_token(recipes.TEXTS[kind]["name"], "upload", now=now)["token"]
+    target = recipes.Target(address, token)
     parts = urlsplit(address)
     # At another host name there is a proxy with a certificate of its own.
     if certificate is not None and parts.scheme == "https" and parts.hostname in certificate["names"]:
         fingerprint = certificate["fingerprint"].replace(":", "").lower()
         target = target._replace(fingerprint=fingerprint, renewed=str(certificate["expires_at"])[:10])
-    made = recipes.made(kind, target)
-    actions: list[shapes.RecipeAction] = [
-        {
-            "title": action.title,
-            "values": [
-                {"name": name, "value": value, "typed": typed} for name, value, typed in action.values
-            ],
-        }
-        for action in made.actions
-    ]
-    return shapes.of(made, shapes.RecipeFields, actions=actions)
+    return recipes.made(kind, target)
 
 
 # ----------------------------------------------------------------------------------------------------- routes

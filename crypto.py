@@ -20,7 +20,6 @@ import os
 import secrets
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -28,9 +27,6 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 import disk
 from errors import EncryptionDiffers, StartRefused
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 

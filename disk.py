@@ -6,7 +6,7 @@ A sealed file is AES-256-GCM in chunks of 64 KB. Without a key, the same bytes a
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -72,7 +72,7 @@ class SealedWriter:
         self._number += 1
 
 
-def open_sealed(path: Path, key: bytes | None) -> BinaryIO:
+def open_sealed(path: Path, key: bytes | None) -> io.BufferedReader:
     """A seekable binary reader of a file written by `SealedWriter`, in constant memory.
 
     This call authenticates the file's length, each read its chunk. Raises `Unreadable` when the file cannot

@@ -64,6 +64,8 @@ threads = 16
 # gunicorn takes the headers SCRIPT_NAME and PATH_INFO from a proxy on this machine, and answers 500 with HTML
 # where they do not fit the address. The service is at the root of its address, so they are dropped.
 forwarder_headers = ""
+# Only without encryption and TLS could a file go from the disk to the socket as it is.
+sendfile = False
 # gunicorn's maximum: an address may contain a whole search or broadcast, percent-encoded.
 limit_request_line = 8_190
 # The client should close an idle connection first; proxies and browsers do after a minute. A request that is

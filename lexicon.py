@@ -93,29 +93,11 @@ def remove_all(photo_ids: Iterable[int]) -> None:
 
 @contextlib.contextmanager
 def changing(photo_ids: Iterable[int]) -> Iterator[None]:
-    """Index photos anew whose texts are changed inside the context, in the caller's transaction. Of the
-    vocabulary only what differs is written, so 500 new tags take a third of the time of `remove` and `index`.
-    """
-    photo_ids = list(photo_ids)
-    shown = _shown(photo_ids)
-    before = {photo_id: row.document() for photo_id, row in shown.items() if _is_indexed(photo_id)}
-    _forget_redactions(photo_ids, shown)
+    """Index photos anew whose texts are changed inside the context, in the caller's transaction."""
+    ids = list(photo_ids)
+    remove_all(ids)
     yield
-    shown = _shown(photo_ids)
-    after = {photo_id: row.document() for photo_id, row in shown.items()}
-    changed = [photo_id for photo_id, document in after.items() if document != before.get(photo_id)]
-    for photo_id in changed:
-        if photo_id in before:
-            db.execute_sql("DELETE FROM photo_index WHERE rowid = ?", (photo_id,))
-        if document := after[photo_id]:
-            tokens = (photo_id, document.tokens())
-            db.execute_sql("INSERT INTO photo_index(rowid, tokens) VALUES (?, ?)", tokens)
-    old = _distinct(document for photo_id in changed if (document := before.get(photo_id)))
-    new = _distinct(document for photo_id in changed if (document := after[photo_id]))
-    _count(new - old)
-    _count(old - new, -1)
-    _redact(row for photo_id, row in shown.items() if after[photo_id])
-    _mark_holdings(shown.values())
+    index_new(ids)
 
 
 def redact_anew(photo_ids: list[int]) -> None:

@@ -9,9 +9,9 @@ ledger of costs keep their tables in `engines/`; their routes are here.
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import datetime
-from typing import Annotated, Any, BinaryIO, Protocol, TypedDict
+from typing import Annotated, Any, BinaryIO, Protocol, TypedDict, TypeVar, cast
 
 import msgspec
 from flask import Blueprint
@@ -135,69 +135,62 @@ class Provider:
                 comparer.close()
 
 
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+C = TypeVar("C", bound=Closable)
+
+
 class LoadedModels:
-    """The models in use, one per configuration. All threads share a model's OCR processes or connections."""
+    """The models in use, each made at its first use and shared by all threads."""
 
     def __init__(self) -> None:
-        self._models: dict[tuple[Configuration, Settings], Model] = {}
-        self._local: dict[Settings, LocalModel] = {}  # with the OCR processes for reading and analysing
-        self._embedder: Embedder | None = None
-        self._providers: dict[tuple[Configuration, Settings], Provider] = {}
+        self._made: dict[Hashable, Closable] = {}
         self._guard = threading.Lock()
 
     def model_for(self, config: Configuration, settings: Settings) -> Model:
-        """The model of this configuration, created at its first use."""
-        with self._guard:
-            if config.provider == LOCAL:
-                return self._local_model(settings)
-            if (config, settings) not in self._models:
-                self._models[config, settings] = RemoteModel(
-                    config, guard(settings), language=settings.language
-                )
-            return self._models[config, settings]
+        """The model of this configuration."""
+        if config.provider == LOCAL:
+            return self.local(settings)
+        return self._one(
+            (RemoteModel, config, settings),
+            lambda: RemoteModel(config, guard(settings), language=settings.language),
+        )
 
-    def reader(self, settings: Settings) -> Reader:
-        """What reads text on this machine, created at its first use."""
-        with self._guard:
-            return self._local_model(settings)
+    def local(self, settings: Settings) -> LocalModel:
+        """The embedded model, with the OCR processes for reading and analysing."""
+        sense = None if settings.meaning == "off" else lambda text: self.embedder().quick(text)
+        return self._one(
+            (LocalModel, settings),
+            lambda: LocalModel(
+                ocr_model=settings.ocr_model,
+                language=settings.language,
+                sense=sense,
+                readers=settings.ocr_processes or fitting_readers(),
+            ),
+        )
 
     def embedder(self) -> Embedder:
-        """What makes vectors of texts, created at its first use."""
-        with self._guard:
-            if self._embedder is None:
-                self._embedder = Embedder()
-            return self._embedder
+        """What makes vectors of texts."""
+        return self._one(Embedder, Embedder)
 
     def provider(self, config: Configuration, settings: Settings) -> Provider:
-        """The embedding model of this configuration, created at its first use."""
-        with self._guard:
-            if (config, settings) not in self._providers:
-                self._providers[config, settings] = Provider(config, settings)
-            return self._providers[config, settings]
+        """The embedding model of this configuration."""
+        return self._one((Provider, config, settings), lambda: Provider(config, settings))
 
     def clear(self) -> None:
         """Close every model."""
         with self._guard:
-            for provider in self._providers.values():
-                provider.close()
-            self._providers.clear()
-            if self._embedder is not None:
-                self._embedder.close()
-                self._embedder = None
-            for model in (*self._models.values(), *self._local.values()):
-                model.close()
-            self._models.clear()
-            self._local.clear()
+            for made in self._made.values():
+                made.close()
+            self._made.clear()
 
-    def _local_model(self, settings: Settings) -> LocalModel:
-        if settings not in self._local:
-            self._local[settings] = LocalModel(
-                ocr_model=settings.ocr_model,
-                language=settings.language,
-                sense=None if settings.meaning == "off" else lambda text: self.embedder().quick(text),
-                readers=settings.ocr_processes or fitting_readers(),
-            )
-        return self._local[settings]
+    def _one(self, key: Hashable, make: Callable[[], C]) -> C:
+        with self._guard:
+            if key not in self._made:
+                self._made[key] = make()
+            return cast(C, self._made[key])
 
 
 def model_for(config: Configuration, settings: Settings) -> Model:
@@ -207,7 +200,7 @@ def model_for(config: Configuration, settings: Settings) -> Model:
 
 def reader(settings: Settings) -> Reader:
     """What reads text on this machine, whichever model is configured. The open store owns and closes it."""
-    return database.store().cache(LoadedModels).reader(settings)
+    return database.store().cache(LoadedModels).local(settings)
 
 
 def embedder() -> Embedder:

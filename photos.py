@@ -48,7 +48,7 @@ from database import db
 from devices import MAX_NAME
 from engines.findings import Category, Intent
 from errors import BadInput, NotFound, Unavailable, Unreadable, UnsupportedImage
-from models import Analysis, ForgottenOriginal, OwnWords, Photo, Selected, Trash
+from models import Analysis, ForgottenOriginal, Photo, Selected, Trash
 from settings import MEGABYTE
 from spool import keep_bytes, new_place
 from web import inputs, shapes
@@ -127,18 +127,7 @@ def trashed_page(number: int, size: int) -> tuple[int, list[shapes.PhotoItem]]:
 
 def trashed_items(ids: list[int]) -> list[shapes.PhotoItem]:
     """The list items of these photos, in this order, without those that are not in the trash."""
-    if not ids:
-        return []
-    columns = (*shapes.columns(Photo, shapes.PhotoFields), *_OWN_COLUMNS, Trash.deleted_at)
-    query = Photo.select(*columns, Trash.analysis, Trash.tags)
-    query = query.join(OwnWords, peewee.JOIN.LEFT_OUTER, on=(OwnWords.photo == Photo.id)).switch(Photo)
-    found = {}
-    query = query.join(Trash, on=(Trash.photo == Photo.id)).where(Photo.id.in_(ids))
-    for row in cast("Iterable[dict[str, Any]]", query.dicts()):
-        analysis = msgspec.json.decode(row["analysis"])
-        whole = {**analysis, **row, "analysis_status": analysis["status"]}
-        found[row["id"]] = _item(whole, deleted_at=row["deleted_at"])
-    return [found[photo_id] for photo_id in ids if photo_id in found]
+    return _items(_TRASHED, ids)
 
 
 def apps() -> list[shapes.AppCount]:
@@ -168,11 +157,7 @@ def timeline(filters: Filters) -> list[shapes.MonthCount]:
 
 def list_items(ids: list[int]) -> list[shapes.PhotoItem]:
     """The list items of these photos, in this order, without deleted ones."""
-    if not ids:
-        return []
-    rows: str = db.execute_sql(_LIST, (msgspec.json.encode(ids).decode(),)).fetchone()[0]
-    found = {item["id"]: item for item in map(_listed, msgspec.json.decode(rows))}
-    return [found[photo_id] for photo_id in ids if photo_id in found]
+    return _items(_LIST, ids)
 
 
 def analysed_at(ids: list[int]) -> dict[int, datetime]:
@@ -456,12 +441,6 @@ def display_name(filename: str, mime_type: str) -> str:
     )
 
 
-_OWN_COLUMNS = (
-    OwnWords.title.alias("own_title"),
-    OwnWords.summary.alias("own_summary"),
-    OwnWords.note.alias("own_note"),
-    OwnWords.records.alias("own_records"),
-)
 # Plain SQL, because peewee takes longer to write a statement of this size than SQLite to run it. All rows are
 # one JSON value, because reading 400 of SQLite's values takes longer than finding them.
 _LIST_COLUMNS = {
@@ -482,6 +461,22 @@ _LISTED = tuple(_LIST_COLUMNS)
 _LIST = f"""SELECT json_group_array(json_array({", ".join(_LIST_COLUMNS.values())}))
     FROM photos p JOIN shown ON shown.photo_id = p.id
     WHERE p.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
+# Of a photo in the trash, the analysis is JSON. One that went there long ago has nothing sensitive.
+_TRASH_COLUMNS = _LIST_COLUMNS | {
+    **{name: f"coalesce(nullif(own.{name}, ''), analysis ->> '{name}')" for name in ("title", "summary")},
+    "note": "coalesce(own.note, '')",
+    "kept": "json(iif(analysis ->> 'kept', 'true', 'false'))",
+    "tags": "json(trash.tags)",
+    "deleted_at": "deleted_at",
+    "sensitive": "coalesce(analysis ->> 'sensitive', '')",
+    "analysis_status": "analysis ->> 'status'",
+    "app_name": "analysis ->> 'app_name'",
+    "intent": "analysis ->> 'intent'",
+    "record": "json(coalesce(nullif(own.records, ''), analysis ->> 'records') -> 0)",
+}
+_TRASHED = f"""SELECT json_group_array(json_array({", ".join(_TRASH_COLUMNS.values())}))
+    FROM photos p JOIN trash ON trash.photo_id = p.id LEFT JOIN own_words AS own ON own.photo_id = p.id
+    WHERE p.id IN (SELECT value FROM json_each(?))"""  # noqa: S608
 _SHOWN_COLUMNS = (
     *("title", "summary", "note", "text", "own_title", "own_summary", "own_text", "tags"),
     *("kept", "sensitive", "records", "own_records"),
@@ -497,8 +492,17 @@ _FILE_COLUMNS = (Photo.id, Photo.original_path, Photo.thumbnail_path)
 _FILES = Photo.select(*_FILE_COLUMNS)
 
 
+def _items(sql: str, ids: list[int]) -> list[shapes.PhotoItem]:
+    """The list items of these photos that `_LIST` or `_TRASHED` finds, in this order."""
+    if not ids:
+        return []
+    rows: str = db.execute_sql(sql, (msgspec.json.encode(ids).decode(),)).fetchone()[0]
+    found = {item["id"]: item for item in map(_listed, msgspec.json.decode(rows))}
+    return [found[photo_id] for photo_id in ids if photo_id in found]
+
+
 def _listed(row: list[Any]) -> shapes.PhotoItem:
-    """A list item from a row of `_LIST`."""
+    """A list item from its columns."""
     item = dict(zip(_LISTED, row, strict=True))
     item["sensitive"] = item["sensitive"].split()
     record = records.first(item["record"])
@@ -506,28 +510,6 @@ def _listed(row: list[Any]) -> shapes.PhotoItem:
     item["title"], item["summary"] = said
     item["record"] = records.fact(record)
     return cast(shapes.PhotoItem, item)
-
-
-def _item(row: dict[str, Any], *, deleted_at: datetime | None = None) -> shapes.PhotoItem:
-    """A list item from the columns of a photo, its analysis and the person's own words."""
-    record = next(iter(records.decoded(row["own_records"] or row.get("records"))), None)
-    title, summary = records.in_words(
-        record,
-        row["app_name"],
-        *(row[f"own_{name}"] or row[name] for name in ("title", "summary")),
-    )
-    return shapes.of(
-        row,
-        shapes.PhotoItem,
-        title=title,
-        summary=summary,
-        note=row["own_note"] or "",
-        kept=bool(row["kept"]),
-        tags=msgspec.json.decode(row["tags"]),
-        deleted_at=iso(deleted_at),
-        sensitive=row.get("sensitive", "").split(),  # what went to the trash long ago has none
-        record=records.fact(record),
-    )
 
 
 def _tagged(filters: Filters, tag: str) -> Selected:

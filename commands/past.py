@@ -150,10 +150,10 @@ class _Run:
         name = item.shown.rpartition("/")[2].casefold()
         if self._names and not any(fnmatchcase(name, wanted) for wanted in self._names):
             self._count("of another name")
-        elif item.left_out == archives.ALREADY_THERE:
+        elif item.said.left_out == archives.ALREADY_THERE:
             self._count(KNOWN)
-        elif item.left_out:
-            self._count("left out", item.shown, item.left_out)
+        elif item.said.left_out:
+            self._count("left out", item.shown, item.said.left_out)
         else:
             try:
                 is_new = self._store(item, self._device_id, self._device_name)

@@ -45,7 +45,7 @@ ALSO = {
     "context": ["test_chat.py"],
 }
 # Constants that decide only how much is done at once: results are the same with any value.
-SPEED = {"lexicon": ["TOGETHER", "MERGED"], "vocabulary": ["BLOCK", "SLICE"], "push": ["THREADS"]}
+SPEED = {"lexicon": ["TOGETHER", "MERGED"], "vocabulary": ["SLICE"], "push": ["THREADS"]}
 PATIENCE = 4  # times the duration without a mistake; a longer run hangs, and counts as noticed
 
 

@@ -719,7 +719,6 @@ def test_the_snapshot_is_repeated_if_a_file_is_deleted_before_its_link(here, oth
         rounds.append(len(files))
         return iter(files)
 
-    monkeypatch.setattr(backup, "_link_ahead", lambda *_: None)
     monkeypatch.setattr(archive, "stored_files", meanwhile)
     made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
     monkeypatch.undo()
@@ -748,7 +747,6 @@ def test_if_every_snapshot_loses_a_file_writers_wait_for_the_last_one(here, othe
             client.submit(delete_the_newest).result()
         return iter(files)
 
-    monkeypatch.setattr(backup, "_link_ahead", lambda *_: None)
     monkeypatch.setattr(archive, "stored_files", meanwhile)
     with ThreadPoolExecutor(1) as client:
         made = backup.make(tmp_path / "backup.tar", silent, now=utc_now())
@@ -771,7 +769,7 @@ def test_keys_that_are_rotated_during_a_backup_leave_it_complete(here, other, tm
     database.open_store(here)
     made = backup.make(tmp_path / "backup.tar", turning, now=utc_now(), with_master_key=True)
     database.close_connections()
-    assert (turned, made.unreadable) == (["linking", "writing"], [])
+    assert (turned, made.unreadable) == (["writing"], [])
 
     fresh = dataclasses.replace(here, data_dir=tmp_path / "fresh")
     restored(fresh, other, tmp_path / "backup.tar", master_key_file=None)

@@ -182,18 +182,18 @@ def test_texts_are_quoted_for_their_shell():
     hostile = recipes.Target("http://h'; touch x; '", "snp_t")
 
     for kind in ("curl", "flameshot", "grim", "spectacle", "macos"):
-        assert "'\"'\"'; touch x" in recipes.made(kind, hostile).content
-    assert "'http://h''; touch x; ''/api/photos/upload'" in recipes.made("powershell", hostile).content
+        assert "'\"'\"'; touch x" in recipes.made(kind, hostile)["content"]
+    assert "'http://h''; touch x; ''/api/photos/upload'" in recipes.made("powershell", hostile)["content"]
 
 
 @pytest.mark.parametrize("kind", get_args(recipes.Kind))
 def test_each_program_names_its_device_so_that_a_repeated_upload_is_one_photo(kind):
     recipe = recipes.made(kind, recipes.Target("http://a.example", "snp_t"))
-    assert "device_id" in f"{recipe.content} {recipe.actions}"
+    assert "device_id" in f"{recipe['content']} {recipe['actions']}"
 
 
 def test_powershell_finds_the_folder_also_where_onedrive_has_moved_it():
-    script = recipes.made("powershell", recipes.Target("http://a.example", "snp_t")).content
+    script = recipes.made("powershell", recipes.Target("http://a.example", "snp_t"))["content"]
     assert "GetFolderPath('MyPictures')" in script
     assert "$HOME" not in script
 

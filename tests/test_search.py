@@ -851,15 +851,12 @@ def test_words_that_come_later_are_prefixes_and_typos_at_once(library):
     assert library.ids("tahitti") == library.ids("tahi") == [wanted]
 
 
-def test_words_that_came_one_by_one_are_found_like_those_that_were_there(library, monkeypatch):
-    monkeypatch.setattr(
-        "vocabulary.BLOCK", 2
-    )  # words that stand together in memory: so few that they are parted all the time
+def test_words_that_came_one_by_one_are_found_like_those_that_were_there(library):
     words = words_of(7, 49)
     photos = [library.add(word) for word in words[:40]]
     asked = [*(word[:4] for word in words), *(f"{word[1]}{word[0]}{word[2:]}" for word in words)]
     assert library.ids(words[0]) == photos[:1]
-    for word in words[40:]:  # by fewer than a quarter: then all would be read again
+    for word in words[40:]:
         photos.append(library.add(word))
         assert library.ids(word[:6]) == photos[-1:]
     found = [library.ids(text) for text in asked]

@@ -87,10 +87,6 @@ class Codes(msgspec.Struct):
     days: Days
 
 
-class PreviewQuery(msgspec.Struct):
-    retention_days: Days
-
-
 class ExportQuery(msgspec.Struct):
     trash: Annotated[bool, msgspec.Meta(description="with `true`, also photos in the trash")] = False
 
@@ -121,7 +117,7 @@ def show_retention() -> shapes.RetentionFields:
 
 @routes.get("/retention/preview")
 @inputs.operation()
-def preview_retention(query: PreviewQuery) -> shapes.RetentionPreview:
+def preview_retention(query: Retention) -> shapes.RetentionPreview:
     """Count what the next clean-up would delete with another retention period. Nothing is changed by it."""
     due = cleanup.due(query.retention_days, now=utc_now())
     return {

@@ -10,29 +10,25 @@ in different zips.
 """
 
 import contextlib
-import io
 import lzma
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import access
 import database
-import pictures
 import records
 import uploads
 from curation import words
 from database import db
 from errors import BadInput
 from models import Shown
-from spool import Spool
-from text import storable
 from upkeep import exported, importing, takeout
-from upkeep.exported import Said
+from upkeep.importing import NOTHING_SAID, Said
 
 ALREADY_THERE = "already there"  # known without reading it
 MAX_SHOWN = 300  # characters of a place in a zip
@@ -44,8 +40,7 @@ class Item(NamedTuple):
 
     shown: str  # its place, as one line of text
     receive: Callable[[], importing.Received | None]  # None: not a picture
-    said: Said = Said()
-    left_out: str = ""  # why it is not imported; empty when it is
+    said: Said
 
 
 class Sources:
@@ -112,11 +107,8 @@ class Sources:
                 if export is None and self._says_something(name):
                     continue
                 shown = importing.one_line(f"{source.name}/{member.filename}", MAX_SHOWN)
-                if export is not None:
-                    said, why = export.of(member.filename)
-                else:
-                    said, why = self._said(folder, name)
-                yield Item(shown, _receiver(archive, member, name), said, why)
+                found = export.of(member.filename) if export else self._sidecars.of(folder, name)
+                yield Item(shown, _receiver(archive, member, name), found or NOTHING_SAID)
 
     def _in_folder(self, source: Path, failed: Callable[[str, Exception], None]) -> Iterator[Item]:
         def not_listed(entry: importing.Entry, problem: Exception) -> None:
@@ -124,15 +116,8 @@ class Sources:
 
         for file in importing.files(source, leave_out=self._own, failed=not_listed):
             if not self._says_something(file.name):
-                said, why = self._said("/".join(file.places[:-1]), file.name)
-                yield Item(file.shown, lambda file=file: importing.receive(file), said, why)  # type: ignore[misc]
-
-    def _said(self, folder: str, name: str) -> tuple[Said, str]:
-        found = self._sidecars.of(folder, name)
-        if found is None:
-            return Said(), ""
-        texts = {"note": found.note} if found.note else {}
-        return Said(taken=found.taken, kept=found.kept, texts=texts), found.left_out
+                found = self._sidecars.of("/".join(file.places[:-1]), file.name)
+                yield Item(file.shown, partial(importing.receive, file), found or NOTHING_SAID)
 
 
 def store(item: Item, device_id: str, device_name: str) -> bool | None:
@@ -142,7 +127,7 @@ def store(item: Item, device_id: str, device_name: str) -> bool | None:
         return None
     said = item.said
     with received:
-        stored = importing.store(received, _described(received, said, device_id, device_name))
+        stored = importing.store(received, importing.described(received, device_id, device_name, said))
     if said.kept or said.tags or said.texts or said.records:
         with database.scope(), db.atomic():
             _fill_in(stored.id, said)
@@ -158,50 +143,12 @@ def trial() -> Callable[[Item, str, str], bool | None]:
         if received is None:
             return None
         with received:
-            upload = _described(received, item.said, device_id, device_name)
+            upload = importing.described(received, device_id, device_name, item.said)
             is_new = received.sha256 not in seen and not uploads.is_stored(upload, received.sha256)
             seen.add(received.sha256)
         return is_new
 
     return would_store
-
-
-def _described(received: importing.Received, said: Said, device_id: str, device_name: str) -> uploads.Upload:
-    """A picture as an upload, with what the export says about it."""
-    received.name = said.filename or received.name
-    # Photos of a device need no id to be recognised: their bytes do.
-    needs_id = said.device_id in ("", access.NO_DEVICE)
-    return importing.described(
-        received,
-        said.device_id or device_id,
-        said.device_name or device_name,
-        taken=said.taken,
-        local_id=said.local_id or (None if needs_id else ""),
-        source_type=said.source_type,
-    )
-
-
-def received(pieces: Iterable[bytes], name: str, modified: float) -> importing.Received | None:
-    """A picture from its bytes; None when they are none. Raises `SnaploreError`."""
-    spool = Spool(uploads.MAX_FILE)
-    try:
-        first = True
-        for piece in pieces:
-            if first and not pictures.recognised(io.BytesIO(piece)):
-                spool.close()
-                return None
-            first = False
-            spool.write(piece)
-            if spool.oversized:
-                break
-        if first:
-            spool.close()
-            return None
-        spool.check()
-    except BaseException:
-        spool.close()
-        raise
-    return importing.Received(spool, storable(name), modified)
 
 
 def _fill_in(photo_id: int, said: Said) -> None:
@@ -245,7 +192,7 @@ def _receiver(
         try:
             with archive.open(member) as file:
                 blocks = iter(lambda: file.read(importing.BLOCK), b"")
-                return received(blocks, name, _modified(member.date_time))
+                return importing.received(blocks, name, _modified(member.date_time))
         except _DAMAGED as problem:
             is_locked = isinstance(problem, RuntimeError) and bool(member.flag_bits & 1)
             raise BadInput("it is encrypted" if is_locked else "it is damaged in the zip") from None

@@ -2,11 +2,11 @@
 
 A backup is a snapshot of one moment. A read transaction fixes the rows, every file that they name is hard
 linked into a private folder, where nothing deletes it, and the database is copied from the same transaction.
-Stored files are never written to and are deleted only after their row, so a link is as good as a copy. Most
-links are made before the snapshot, in short scopes, to keep the transaction short. A file can still be
-deleted between the start of the transaction and its link; then the snapshot is repeated. The newest files are
-linked first, so the second attempt nearly always succeeds. A file that was missing before a snapshot and that
-this snapshot still names is lost.
+Stored files are never written to and are deleted only after their row, so a link is as good as a copy. A file
+can still be deleted between the start of the transaction and its link; then the snapshot is repeated. The
+newest files are linked first, so the second attempt nearly always succeeds. A file that was missing before a
+snapshot and that this snapshot still names is lost. The links of 100,000 photos take some seconds, in which
+nobody waits but a run that needs the folder alone.
 
 The archive is then written without holding any lock, in the format of `upkeep/archive.py`. Files that cannot
 be read or fail their authentication are left out and listed, so that one damaged picture does not make the
@@ -41,7 +41,6 @@ from upkeep import archive
 from upkeep.progress import Progress
 
 ROUNDS = 5  # attempts at a snapshot; during the last one, writers wait
-STEP = 500  # rows whose files are linked in one scope
 PAGES = 1_000  # database pages that are copied between two progress reports
 
 
@@ -95,7 +94,6 @@ def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
     folder = database.store().folder
     busy = named_lock(folder / "jobs", "backup", 0, busy="Another backup is being made.")
     with busy, archive.private_folder(folder, "backup") as private:
-        _link_ahead(private, progress)
         moment = _take_moment(private, progress)
         with archive.opened(private / archive.DATABASE, moment.ring) as copy:
             sizes = [disk.size_of(private / Path(file.path).name) for file in archive.stored_files(copy)]
@@ -118,32 +116,6 @@ def snapshot(progress: Progress, *, now: datetime) -> Iterator[Snapshot]:
 class _Moment(NamedTuple):
     ring: crypto.KeyRing
     master_key: bytes | None  # that seals it
-
-
-def _link_ahead(private: Path, progress: Progress) -> None:
-    """Link nearly all files, in short scopes: a run that needs the folder alone waits for one only."""
-    done = 0
-    with database.scope():
-        total = sum(
-            path.model.select().where(path.is_null(False)).count() for path, *_ in archive.FILE_FIELDS
-        )
-    for path, *_ in archive.FILE_FIELDS:
-        number, last = path.model.id, 0
-        while True:
-            with database.scope():
-                following = (
-                    path.model.select(number, path)
-                    .where(number > last, path.is_null(False))
-                    .order_by(number)
-                    .limit(STEP)
-                )
-                rows = list(following.tuples())
-                for _, name in rows:
-                    _keep(name, private)
-            if not rows:
-                break
-            last, done = rows[-1][0], done + len(rows)
-            progress("linking", done, max(total, done))
 
 
 def _take_moment(private: Path, progress: Progress) -> _Moment:

@@ -119,20 +119,14 @@ class _Export:
         self, query: "peewee.ModelSelect[Any]", key: peewee.Field, file_of: Callable[[Any], _File]
     ) -> Iterator[bytes]:
         """Write the stored files of the rows."""
-        last = 0
-        while True:
+        for rows in database.batches(query, key, OPENED):
             with contextlib.ExitStack() as opened:
-                with database.scope():
-                    rows = list(query.where(key > last).order_by(key).limit(OPENED))
                 files = [file_of(row) for row in rows]
                 for file in files:
                     if file.reader is not None:
                         opened.callback(file.reader.close)
                 for file in files:
                     yield from self._write_file(file)
-            if not files:
-                return
-            last = files[-1].id
 
     def _write_file(self, file: _File) -> Iterator[bytes]:
         if file.reader is None or not is_whole(file.reader, file.sha256):

@@ -6,32 +6,17 @@ notes and memories are not imported: a backup has them.
 
 import zipfile
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
 
 from clock import parse_time
 from errors import BadInput
+from upkeep.importing import Said
 
 MOST_ITEM = 16 * 1_048_576  # characters of a photo's JSON
 TEXTS = ("title", "summary", "note", "text")
 FIELD = ("name", "value", "text")  # of a record; its lines are counted anew
-
-
-class Said(msgspec.Struct, frozen=True):
-    """What an export or a library says about a picture."""
-
-    taken: datetime | None = None  # UTC
-    kept: bool = False
-    tags: list[str] = []
-    texts: dict[str, str] = {}  # some of `TEXTS`
-    records: list[dict[str, Any]] = []  # as `records.corrected` takes them
-    device_id: str = ""
-    device_name: str = ""
-    local_id: str = ""  # empty: the checksum of the file
-    filename: str = ""  # empty: that of the file
-    source_type: str = "screenshot"
 
 
 class Export(NamedTuple):
@@ -40,15 +25,15 @@ class Export(NamedTuple):
     photos: dict[str, Said]
     trashed: set[str]
 
-    def of(self, place: str) -> tuple[Said, str]:
-        """What is said about a file, and why it is not imported, if so."""
+    def of(self, place: str) -> Said:
+        """What is said about a file."""
         if place in self.photos:
-            return self.photos[place], ""
+            return self.photos[place]
         if place in self.trashed:
-            return Said(), "it was in the trash"
+            return Said(left_out="it was in the trash")
         if place.startswith("photos/"):
-            return Said(), "photos.json does not name it"
-        return Said(), "only screenshots are imported; a backup keeps chats, notes and settings"
+            return Said(left_out="photos.json does not name it")
+        return Said(left_out="only screenshots are imported; a backup keeps chats, notes and settings")
 
 
 def is_one(archive: zipfile.ZipFile) -> bool:

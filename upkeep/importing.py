@@ -12,13 +12,18 @@ once, up to the limit of an upload.
 import dataclasses
 import errno
 import io
+import itertools
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+import access
 import database
 import pictures
 import text
@@ -29,6 +34,7 @@ from spool import Spool
 
 BLOCK = 262_144  # bytes that are read at once
 MAX_SHOWN = 1_000  # characters of a path; a longer one is shown by its end
+REPLACED = "has become something other than a file"
 
 # O_NONBLOCK: a fifo that has taken a file's place is not waited for.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -111,6 +117,26 @@ def files(
             os.close(opened)
 
 
+class Said(msgspec.Struct, frozen=True):
+    """What an export or a library says about a picture."""
+
+    taken: datetime | None = None  # UTC
+    kept: bool = False
+    tags: list[str] = []
+    texts: dict[str, str] = {}  # title, summary, note and text
+    records: list[dict[str, Any]] = []  # as `records.corrected` takes them
+    device_id: str = ""
+    device_name: str = ""
+    local_id: str = ""  # empty: the checksum of the file
+    filename: str = ""  # empty: that of the file
+    source_type: str = "screenshot"
+    whole_name: str = ""  # of the file, before the export cut it
+    left_out: str = ""  # why it is not imported; empty when it is
+
+
+NOTHING_SAID = Said()
+
+
 class Received:
     """A picture that was read from a file, in a sealed spool. Close it, or use it as a context."""
 
@@ -132,17 +158,40 @@ class Received:
 
 def receive(file: File) -> Received | None:
     """Read a file; None when it is not a picture. Raises `SnaploreError`, `OSError`."""
+    try:
+        opened = os.open(file.name, _FLAGS, dir_fd=file.folder)
+    except OSError as problem:
+        if problem.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
+            raise BadInput(REPLACED) from None
+        raise
+    try:
+        found = os.fstat(opened)
+        if not stat.S_ISREG(found.st_mode):
+            raise BadInput(REPLACED)
+        # Files of /proc and /sys are empty by their size. To read one may take forever, or have an effect.
+        blocks = iter(lambda: os.read(opened, BLOCK), b"") if found.st_size else ()
+        return received(blocks, file.name, found.st_mtime)
+    finally:
+        os.close(opened)
+
+
+def received(blocks: Iterable[bytes], name: str, modified: float) -> Received | None:
+    """A picture from its bytes; None when they are none. Raises `SnaploreError`."""
+    remaining = iter(blocks)
+    first = next(remaining, b"")
+    if not pictures.recognised(io.BytesIO(first)):
+        return None
     spool = Spool(uploads.MAX_FILE)
     try:
-        modified = _read(file, spool)
-        if modified is not None:
-            spool.check()
-            return Received(spool, text.storable(file.name), modified)
+        for block in itertools.chain((first,), remaining):
+            spool.write(block)
+            if spool.oversized:
+                break
+        spool.check()
     except BaseException:
         spool.close()
         raise
-    spool.close()
-    return None
+    return Received(spool, text.storable(name), modified)
 
 
 def store(received: Received, upload: uploads.Upload) -> uploads.Stored:
@@ -152,24 +201,22 @@ def store(received: Received, upload: uploads.Upload) -> uploads.Stored:
 
 
 def described(
-    received: Received,
-    device_id: str,
-    device_name: str,
-    *,
-    taken: datetime | None = None,
-    local_id: str | None = None,
-    source_type: str = "screenshot",
+    received: Received, device_id: str, device_name: str, said: Said = NOTHING_SAID
 ) -> uploads.Upload:
-    """A picture that was received, as an upload. `taken` is when, where something else says so."""
-    # Without an id, the checksum identifies the file, so that the next run recognises it wherever it is.
+    """A picture that was received, as an upload, with what an export or a library says about it."""
+    local_id = said.local_id
+    if not local_id and said.device_id in ("", access.NO_DEVICE):
+        # The checksum identifies the file, so that the next run recognises it wherever it is. Photos of a
+        # device need no id for that.
+        local_id = f"sha256:{received.sha256.hex()}"
     return uploads.Upload(
-        device_id,
-        received.name,
-        taken,
-        device_name,
-        source_type,
+        said.device_id or device_id,
+        said.filename or received.name,
+        said.taken,
+        said.device_name or device_name,
+        said.source_type,
         file_date=_time(received.modified),
-        local_media_store_id=f"sha256:{received.sha256.hex()}" if local_id is None else local_id,
+        local_media_store_id=local_id,
     )
 
 
@@ -205,30 +252,6 @@ def _listed(folder: int) -> tuple[list[str], list[str]]:
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.name)
     return sorted(names), sorted(folders)
-
-
-def _read(file: File, spool: Spool) -> float | None:
-    """Write the file into `spool`; returns its last change in epoch seconds, None for no picture."""
-    try:
-        opened = os.open(file.name, _FLAGS, dir_fd=file.folder)
-    except OSError as problem:
-        if problem.errno in (errno.ELOOP, errno.ENXIO):  # a link; a socket
-            raise BadInput("has become something other than a file") from None
-        raise
-    try:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode):
-            raise BadInput("has become something other than a file")
-        # Files of /proc and /sys are empty by their size. To read one may take forever, or have an effect.
-        block = os.read(opened, BLOCK) if found.st_size else b""
-        if not pictures.recognised(io.BytesIO(block)):
-            return None
-        while block and not spool.oversized:
-            spool.write(block)
-            block = os.read(opened, BLOCK)
-        return found.st_mtime
-    finally:
-        os.close(opened)
 
 
 def _time(seconds: float) -> datetime:

@@ -7,7 +7,7 @@ Sources: Immich, open-api/immich-openapi-specs.json (searchAssets, downloadAsset
 packages/open-api/karakeep-openapi-spec.json (/bookmarks, /assets/{assetId}).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -23,7 +23,7 @@ from settings import MEGABYTE
 from text import storable
 from upkeep import archives, importing
 from upkeep.archives import Item
-from upkeep.exported import Said
+from upkeep.importing import Said
 
 PAGE = 250  # pictures whose facts are asked for at once
 SECONDS = 300.0  # for a call
@@ -120,7 +120,7 @@ class Library:
         if answer.status != 200:
             raise BadInput(f"{self.name} answers {answer.status}")
 
-    def _receiver(self, path: str, name: str, said: Said) -> Callable[[], importing.Received | None]:
+    def _item_at(self, path: str, name: str, said: Said) -> Item:
         def receive() -> importing.Received | None:
             modified = to_epoch_ms(said.taken or utc_now()) / 1000
             with self._client.open(
@@ -129,9 +129,9 @@ class Library:
                 deadline=SECONDS, max_bytes=uploads.MAX_FILE + MEGABYTE,
             ) as answer:  # fmt: skip
                 self._check(answer)
-                return archives.received(answer, name, modified)
+                return importing.received(answer, name, modified)
 
-        return receive
+        return Item(f"{self.name}/{_line(name)}", receive, said)
 
 
 class Immich(Library):
@@ -152,18 +152,18 @@ class Immich(Library):
 
     def _item(self, asset: _Asset, known: set[str]) -> Item:
         note = str((asset.exif_info or {}).get("description") or "").strip()
+        local_id = f"immich:{asset.id}"[:256]
+        left_out = archives.ALREADY_THERE if local_id in known else ""
         said = Said(
             taken=_time(asset.file_created_at),
             kept=asset.is_favorite,
             tags=_tags(asset.tags, "value"),
             texts={"note": storable(note)[:10_000]} if note else {},
-            local_id=f"immich:{asset.id}"[:256],
+            local_id=local_id,
+            left_out="it is in the trash of Immich" if asset.is_trashed else left_out,
         )
         path = f"/api/assets/{quote(asset.id, safe='')}/original"
-        left_out = archives.ALREADY_THERE if said.local_id in known else ""
-        left_out = "it is in the trash of Immich" if asset.is_trashed else left_out
-        receive = self._receiver(path, asset.original_file_name, said)
-        return Item(f"{self.name}/{_line(asset.original_file_name)}", receive, said, left_out)
+        return self._item_at(path, asset.original_file_name, said)
 
 
 class Karakeep(Library):
@@ -184,20 +184,21 @@ class Karakeep(Library):
 
     def _item(self, bookmark: _Bookmark, known: set[str]) -> Item:
         content = bookmark.content
+        local_id = f"karakeep:{content.asset_id}"[:256]
+        left_out = archives.ALREADY_THERE if local_id in known else ""
+        if (content.type, content.asset_type) != ("asset", "image"):
+            left_out = f"it is a {content.asset_type or content.type}, not a picture"
         texts = {"title": (bookmark.title or "")[:200], "note": (bookmark.note or "")[:10_000]}
         said = Said(
             taken=_time(bookmark.created_at),
             kept=bookmark.favourited,
             tags=_tags(bookmark.tags, "name"),
             texts={name: storable(text) for name, text in texts.items() if text.strip()},
-            local_id=f"karakeep:{content.asset_id}"[:256],
+            local_id=local_id,
+            left_out=left_out,
         )
         name = content.file_name or bookmark.title or bookmark.id
-        left_out = archives.ALREADY_THERE if said.local_id in known else ""
-        if (content.type, content.asset_type) != ("asset", "image"):
-            left_out = f"it is a {content.asset_type or content.type}, not a picture"
-        path = f"/api/v1/assets/{quote(content.asset_id, safe='')}"
-        return Item(f"{self.name}/{_line(name)}", self._receiver(path, name, said), said, left_out)
+        return self._item_at(f"/api/v1/assets/{quote(content.asset_id, safe='')}", name, said)
 
 
 LIBRARIES: Mapping[str, type[Library]] = {"immich": Immich, "karakeep": Karakeep}

@@ -284,11 +284,8 @@ def _fetch_sums(bucket: Bucket, name: str, path: Path) -> None:
 
 
 def _digest_of(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
-        while block := file.read(archive.BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # -------------------------------------------------------------------------------------------------- deleting

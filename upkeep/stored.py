@@ -21,7 +21,6 @@ from tls import authority
 from upkeep import archive, orphans
 from upkeep.findings import Kind, Orders, act, every_row
 
-BLOCK = 262_144  # bytes of a file that are read at once
 Row = TypeVar("Row", Photo, Message)
 
 
@@ -151,13 +150,11 @@ def _file_problem(name: str, key: bytes | None, sha256: bytes | None = None) -> 
             # An unsealed thumbnail or attachment has no checksum: only its first bytes can be checked.
             intact = key is not None or sha256 is not None or pictures.recognised(file)
             file.seek(0)
-            digest = hashlib.sha256()
-            while block := file.read(BLOCK):
-                digest.update(block)
+            digest = hashlib.file_digest(file, "sha256").digest()
     except disk.DamagedFile:
         return "damaged"
     except Unreadable:
         return "unreadable" if path.exists() else "lost"
     except OSError as problem:
         return f"unreadable: {problem.strerror}"
-    return "damaged" if not intact or sha256 not in (None, digest.digest()) else ""
+    return "damaged" if not intact or sha256 not in (None, digest) else ""

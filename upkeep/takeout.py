@@ -16,11 +16,11 @@ import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
 from text import storable
+from upkeep.importing import Said
 
 MOST_BYTES = 1_048_576  # of a JSON file; Google's have some kilobytes
 MOST_TABLE_BYTES = 64 * MOST_BYTES
@@ -35,16 +35,6 @@ _TABLE = re.compile(r"Photo Details(?:-[0-9]{1,4})?\.csv")
 _APPLE_TIME = "%A %B %d,%Y %I:%M %p %Z"  # Friday January 2,2026 10:11 AM GMT
 
 
-class Facts(NamedTuple):
-    """What an export says about a picture."""
-
-    title: str = ""  # the name of the file, before the export cut it
-    taken: datetime | None = None  # UTC
-    kept: bool = False  # a favourite
-    note: str = ""
-    left_out: str = ""  # why it is not imported; empty when it is
-
-
 class _Time(msgspec.Struct):
     timestamp: str = ""  # epoch seconds
 
@@ -57,18 +47,19 @@ class _Sidecar(msgspec.Struct):
     trashed: bool = False
 
 
-def facts(content: bytes) -> Facts | None:
+def facts(content: bytes) -> Said | None:
     """What a JSON file of Takeout says; None for any other file."""
     try:
         found = msgspec.json.decode(content, type=_Sidecar)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-    return Facts(
-        storable(found.title),
-        _moment(found.photoTakenTime.timestamp),
-        found.favorited,
-        storable(found.description).strip()[:MOST_NOTE],
-        "it was in the trash of Google Photos" if found.trashed else "",
+    note = storable(found.description).strip()[:MOST_NOTE]
+    return Said(
+        taken=_moment(found.photoTakenTime.timestamp),
+        kept=found.favorited,
+        texts={"note": note} if note else {},
+        whole_name=storable(found.title),
+        left_out="it was in the trash of Google Photos" if found.trashed else "",
     )
 
 
@@ -76,7 +67,7 @@ def is_table(name: str) -> bool:
     return _TABLE.fullmatch(name) is not None
 
 
-def details(content: bytes) -> Iterator[tuple[str, Facts]]:
+def details(content: bytes) -> Iterator[tuple[str, Said]]:
     """The names of pictures in a table of Apple, each with what it says. A damaged table ends early."""
     table = csv.DictReader(io.StringIO(content.decode("utf-8-sig", errors="replace")))
     try:
@@ -84,7 +75,7 @@ def details(content: bytes) -> Iterator[tuple[str, Facts]]:
             if name := row.get("imgName"):
                 deleted = "it was recently deleted at Apple" if row.get("deleted") == "yes" else ""
                 taken = _apple_moment(row.get("originalCreationDate") or "")
-                yield name, Facts(name, taken, row.get("favorite") == "yes", left_out=deleted)
+                yield name, Said(taken=taken, kept=row.get("favorite") == "yes", left_out=deleted)
     except csv.Error:
         return
 
@@ -93,21 +84,21 @@ class Sidecars:
     """What is said about pictures, by their folder and name."""
 
     def __init__(self) -> None:
-        self._by_name: dict[tuple[str, str, str], Facts] = {}
-        self._by_title: dict[tuple[str, str], Facts] = {}
-        self._by_picture: dict[tuple[str, str], Facts] = {}
+        self._by_name: dict[tuple[str, str, str], Said] = {}
+        self._by_title: dict[tuple[str, str], Said] = {}
+        self._by_picture: dict[tuple[str, str], Said] = {}
 
-    def add(self, folder: str, name: str, said: Facts) -> None:
+    def add(self, folder: str, name: str, said: Said) -> None:
         """Remember what a JSON file of Takeout with this name says."""
         base, number = _parted(name.removesuffix(".json"))
         self._by_name[folder, base, number] = said
-        self._by_title.setdefault((folder, said.title), said)
+        self._by_title.setdefault((folder, said.whole_name), said)
 
-    def add_picture(self, folder: str, name: str, said: Facts) -> None:
+    def add_picture(self, folder: str, name: str, said: Said) -> None:
         """Remember what a table says about this picture."""
         self._by_picture[folder, name] = said
 
-    def of(self, folder: str, name: str) -> Facts | None:
+    def of(self, folder: str, name: str) -> Said | None:
         """What is said about a picture; None when nothing is."""
         if said := self._by_picture.get((folder, name)):
             return said
@@ -123,13 +114,13 @@ class Sidecars:
                 break
         return said
 
-    def _named(self, folder: str, name: str, number: str) -> Facts | None:
+    def _named(self, folder: str, name: str, number: str) -> Said | None:
         """By the name of the JSON file, as far as the export has left it."""
         whole = f"{name}{WHOLE}"
         for length in range(len(whole), min(len(name), SHORTEST_CUT) - 1, -1):
             said = self._by_name.get((folder, whole[:length], number))
             # A name that was cut may be that of another picture, which its title tells.
-            if said and (length >= len(name) or said.title.startswith(whole[:length])):
+            if said and (length >= len(name) or said.whole_name.startswith(whole[:length])):
                 return said
         return None
 

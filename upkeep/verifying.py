@@ -150,8 +150,7 @@ def _extract(tar: tarfile.TarFile, member: tarfile.TarInfo, stage: Path) -> str:
     content = archive.Hashing(cast(BinaryIO, tar.extractfile(member)))
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            while block := content.read(archive.BLOCK):
-                file.write(block)
+            shutil.copyfileobj(content, file, archive.BLOCK)
     except FileExistsError:
         raise Unreadable(f"{DAMAGED}: it contains {member.name} twice.") from None
     return content.digest.hexdigest()

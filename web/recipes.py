@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from web import shapes
+
 Kind = Literal[
     "http-shortcuts", "sharex", "ios", "macos", "flameshot", "spectacle", "grim", "powershell", "curl"
 ]
@@ -39,68 +41,47 @@ class Target(NamedTuple):
         return f"Bearer {self.token}"
 
 
-class Value(NamedTuple):
-    """A field of an action. `typed`: a person types or pastes it; the others are chosen from a list."""
-
-    name: str
-    value: str
-    typed: bool = False
-
-
-class Action(NamedTuple):
-    """An action of a program for building shortcuts, filled in."""
-
-    title: str
-    values: list[Value]
-
-
-class Recipe(NamedTuple):
-    """What a person saves or runs. `filename` is empty for a line of a shell, `content` for mere steps."""
-
-    name: str  # of the program
-    filename: str
-    content: str
-    steps: list[str]
-    actions: tuple[Action, ...] = ()  # of iOS Shortcuts, in their order
-
-
-def made(kind: Kind, target: Target) -> Recipe:
+def made(kind: Kind, target: Target) -> shapes.RecipeFields:
     """The recipe for a program."""
     text = TEXTS[kind]
-    recipe = Recipe(
-        text["name"],
-        text.get("filename", ""),
-        _filled(text.get("content", ""), target, _QUOTES[text.get("quotes", "")]),
-        text.get("steps", []),
-        tuple(
-            Action(
-                action["title"],
-                [
-                    Value(**value | {"value": _filled(value["value"], target, str)})
+    recipe: shapes.RecipeFields = {
+        "name": text["name"],
+        "filename": text.get("filename", ""),
+        "content": _filled(text.get("content", ""), target, _QUOTES[text.get("quotes", "")]),
+        "steps": text.get("steps", []),
+        "actions": [
+            {
+                "title": action["title"],
+                "values": [
+                    {
+                        "name": value["name"],
+                        "value": _filled(value["value"], target, str),
+                        "typed": value.get("typed", False),
+                    }
                     for value in action["values"]
                 ],
-            )
+            }
             for action in text.get("actions", ())
-        ),
-    )
+        ],
+    }
     if not target.fingerprint:
         return recipe
     if kind == "http-shortcuts":
         return _pinned(recipe, target)
     trust = f"This device must trust the service first: open {target.address}/ca on it, and follow the steps."
-    return recipe._replace(steps=[trust, *recipe.steps])
+    return {**recipe, "steps": [trust, *recipe["steps"]]}
 
 
-def _pinned(recipe: Recipe, target: Target) -> Recipe:
+def _pinned(recipe: shapes.RecipeFields, target: Target) -> shapes.RecipeFields:
     """The file of HTTP Shortcuts with a fingerprint: it compares the server's certificate alone."""
-    exported = json.loads(recipe.content)
+    exported = json.loads(recipe["content"])
     exported["categories"][0]["shortcuts"][0]["certificateFingerprint"] = target.fingerprint
     step = (
         "The shortcut connects to this service’s certificate and to no other. The service renews it "
         f"before {target.renewed}: when the shortcut then stops working, import a new file."
     )
     content = json.dumps(exported, indent=2, ensure_ascii=False) + "\n"
-    return recipe._replace(content=content, steps=[*recipe.steps, step])
+    return {**recipe, "content": content, "steps": [*recipe["steps"], step]}
 
 
 def _filled(text: str, target: Target, quoted: Callable[[str], str]) -> str:

@@ -16,7 +16,6 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Iterator
-from typing import Any
 
 KILOBYTE = 1_024
 PIECE = 64 * KILOBYTE  # read from a socket at once
@@ -124,13 +123,6 @@ class ClientSocket(socket.socket):
         self.sendall(data, flags)  # gunicorn's "100 Continue"
         return len(data)
 
-    def sendfile(self, file: Any, offset: int = 0, count: int | None = None) -> int:
-        if self._tls is not None:
-            return self._send_pieces(file, offset, count)
-        while self._unsent:
-            super().sendall(self._unsent.popleft())
-        return super().sendfile(file, offset, count)
-
     def flush(self) -> None:
         """Send what the client takes at once."""
         timeout = self.gettimeout()
@@ -173,14 +165,6 @@ class ClientSocket(socket.socket):
         for start in range(0, len(view), PIECE):
             self._tls.write(view[start : start + PIECE])
             yield self._outgoing.read()
-
-    def _send_pieces(self, file: Any, offset: int, count: int | None) -> int:
-        file.seek(offset)
-        sent = 0
-        while piece := file.read(PIECE if count is None else min(PIECE, count - sent)):
-            self.sendall(piece)
-            sent += len(piece)
-        return sent
 
     def _pass_on(self) -> None:
         """Send what TLS itself has to say; what is left goes with the next call or answer."""
