@@ -160,10 +160,12 @@ def _alike(wanted: str, found: str) -> bool:
 
 
 def _records(judged: Judged) -> str:
-    """How many types are right, and of the fields of these how many were found and are right; labels have the
-    main fields only, so that others are not counted.
+    """How many types are right, how many screens on which a person sees no record get none, and of the fields
+    of the right types how many were found and are right; labels have the main fields only, so that others are
+    not counted.
     """
     types, fields = Counter[str](), Counter[str]()
+    without = [not found.records for case, found in judged if case.recorded and not case.record]
     for case, found in judged:
         if kind := str(case.record.get("type", "")):
             record = next((one for one in found.records if one.type == kind), None)
@@ -173,6 +175,7 @@ def _records(judged: Judged) -> str:
             fields.update(_fields(case, record))
     return (
         f"types {recorded.Score(types['labelled'], types['found'], types['right'])};"
+        f" none where a person has none {_share(without)};"
         f" their fields {recorded.Score(fields['labelled'], fields['found'], fields['right'])}"
     )
 

@@ -52,7 +52,8 @@ class Label(msgspec.Struct):
 class Case(msgspec.Struct):
     """A labelled screenshot: the app that it is of, its right categories, of which the first is the best, and
     as far as it was labelled, a person's title, summary and record, and whether the app's name can be read.
-    `visible` is the name as it is there.
+    `visible` is the name as it is there. `recorded` is whether a person looked for a record, and `record` is
+    empty where there is none then.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Case(msgspec.Struct):
     title: str = ""
     summary: str = ""
     record: dict[str, Any] = {}
+    recorded: bool = False
     label: Label | None = None
     page: Page = msgspec.field(default_factory=Page)
 
@@ -180,6 +182,7 @@ def _labelled(place: Path) -> Iterator[tuple[str, Case]]:
                     row.get("title", ""),
                     row.get("summary", ""),
                     _record(row.get("record", "")),
+                    bool(row.get("record")),
                     label,
                 ),
             )

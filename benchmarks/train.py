@@ -134,8 +134,12 @@ def _categories(cases: list[labelled.Case], senses: labelled.Senses) -> Table:
 
 
 def _types(cases: list[labelled.Case], categories: Table, senses: labelled.Senses) -> Table:
-    """The same with the type of each record, the category where it is none of a whole screen."""
+    """The same with the type of each record, the category where it is none of a whole screen; of the
+    screenshots of which a person has said what their record is, or that there is none.
+    """
     choices = [*SCREENS, *CATEGORIES]
+    rows = [row for row, case in enumerate(cases) if case.recorded]
+    cases = [cases[row] for row in rows]
     kind_of = [case.record.get("type") for case in cases]
     right = [
         choices.index(kind if kind in SCREENS else case.categories[0])
@@ -145,9 +149,11 @@ def _types(cases: list[labelled.Case], categories: Table, senses: labelled.Sense
     heads = [vote.unit(senses(vote.head(Layout(case.page)))) for case in cases]
     return categories._replace(
         choices=choices,
-        vectors=numpy.hstack((categories.vectors, numpy.array(heads, numpy.float32))),
+        measures=categories.measures[rows],
+        vectors=numpy.hstack((categories.vectors[rows], numpy.array(heads, numpy.float32))),
         right=numpy.array(right),
         also=[none if one in none else [one] for one in right],
+        apps=[case.app for case in cases],
     )
 
 

@@ -4,6 +4,8 @@ A type that is sure by its form (a flight number between two places, a code with
 one that any list of lines may look like. A screen is about one payment, and about one thing to go to.
 """
 
+from collections.abc import Mapping
+
 from engines.records import MAX_RECORDS, TYPES, Record
 from rules import balances, bookings, cards, lists, money, parcels, travel, writings
 from rules.view import Maker, View
@@ -67,8 +69,9 @@ _OF_SCREENS: dict[Maker, str] = {
     lists.tasks: "TaskList",
     lists.calendar: "CalendarView",
 }
-# Chances from which on a type is chosen, and from which on its maker is asked whether the words say so.
-LIKELY, EXPECTED = 0.2, 0.1
+# How much of the chance of no such record that of a type must exceed, so that its maker is asked
+# (`docs/measured.md` has what other parts would do).
+BESIDE_NONE = 0.4
 
 # A list of so few may be the paragraphs of one mail or message: what it says is first then.
 _LISTS = ("MailList", "MessageList")
@@ -93,15 +96,12 @@ _ONE_OF = (
 def records(view: View) -> list[Record]:
     """The records of a screen, at most `MAX_RECORDS`, the one that it is about first."""
     found: list[Record] = []
-    chosen = max(SCREENS, key=lambda name: view.types.get(name, 0.0))
-    if view.types.get(chosen, 0.0) < LIKELY:
-        chosen = ""
+    chosen = _chosen(view.types)
     for maker in MAKERS:
         kind = _OF_SCREENS.get(maker, "")
-        if view.types and kind and kind != chosen and (chosen or view.types.get(kind, 0.0) < EXPECTED):
+        if view.types and kind not in ("", chosen):
             continue
-        own = view.kind in SCREENS.get(kind, (view.kind,)) or kind != chosen
-        record = maker(view if own else view.of_kind(SCREENS[chosen][0]))
+        record = maker(_seen_as(view, chosen) if kind and chosen else view)
         if record is not None and not any(
             record.type in group and other.type in group for group in _ONE_OF for other in found
         ):
@@ -109,6 +109,19 @@ def records(view: View) -> list[Record]:
     if len(found) > 1 and _is_setting(found[0], found[1]):
         found = [*found[1:], found[0]]
     return found[:MAX_RECORDS]
+
+
+def _chosen(types: Mapping[str, float]) -> str:
+    """The type of a whole screen that is likely enough beside none; "" where there is none, or no vote."""
+    best = max(SCREENS, key=lambda name: types.get(name, 0.0))
+    none = sum(chance for name, chance in types.items() if name not in SCREENS)
+    return best if types.get(best, 0.0) > BESIDE_NONE * none else ""
+
+
+def _seen_as(view: View, chosen: str) -> View:
+    """The screen as one of a type, with what is cached by now."""
+    kinds = SCREENS[chosen]
+    return view.chosen(view.kind if view.kind in kinds else kinds[0], chosen)
 
 
 def _is_setting(first: Record, second: Record) -> bool:

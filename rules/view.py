@@ -43,10 +43,11 @@ class View:
     shift: int = 0
     types: Mapping[str, float] = field(default_factory=dict)
 
-    def of_kind(self, kind: str) -> "View":
-        """The same screen, looked at as one of another kind."""
+    def chosen(self, kind: str, record: str) -> "View":
+        """The same screen, looked at as one of another kind, whose type of record is beyond doubt."""
         other = copy.copy(self)  # with what is cached
         object.__setattr__(other, "kind", kind)
+        object.__setattr__(other, "types", {record: 1.0})
         return other
 
     @cached_property

@@ -4,13 +4,15 @@ import contextlib
 import csv
 import hashlib
 import io
+from pathlib import Path
 
 import msgspec
 import pytest
 from PIL import Image
 
-from benchmarks import bring, described, drawn, labelled
-from engines.findings import CATEGORIES, INTENTS
+from benchmarks import bring, described, drawn, judge, labelled
+from engines.findings import CATEGORIES, INTENTS, Findings
+from engines.records import Field, Record
 from rules import embedded
 
 SCREENS = {screen.name: screen for screen in drawn.screens()}
@@ -39,6 +41,18 @@ def test_descriptions_are_answered_by_labelled_screenshots_and_none_is_in_two_se
 
     assert min(map(len, sets)) >= 50
     assert len(set().union(*sets)) == sum(map(len, sets))
+
+
+def test_a_record_counts_against_the_rules_where_a_person_sees_none_and_not_where_nobody_looked(capsys):
+    found = Findings(records=[Record("Article", [Field("headline", "Tea")])])
+    cases = [
+        labelled.Case(name, Path(name), "Notes", ["other"], "en", recorded=looked)
+        for name, looked in (("a", True), ("b", True), ("c", False))
+    ]
+
+    judge.report("drawn", [(case, found) for case in cases], errors=False)
+
+    assert "none where a person has none 0 of 2" in capsys.readouterr().out
 
 
 @pytest.mark.slow

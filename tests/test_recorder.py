@@ -247,16 +247,20 @@ WALLET = (
     "- Depot :: Open",
     "- Harbour :: Open",
 )
+# Who speaks is beyond doubt only for the vote: there are no times, and no field to type in.
+SPOKEN = ("# Anna Meier", "- Shall we meet at the harbour", "- I would rather stay at home")
 
 
 @pytest.mark.parametrize(
     ("rows", "types", "expected"),
     [
-        (ROWS, {"SettingsPage": recorder.LIKELY, "TaskList": 0.15}, ["SettingsPage"]),
-        (ROWS, {"SettingsPage": recorder.LIKELY - 0.01, "TaskList": 0.15}, []),
+        (ROWS, {"SettingsPage": 0.3, "TaskList": 0.2, "other": 0.3, "webpage": 0.2}, ["SettingsPage"]),
+        (ROWS, {"SettingsPage": 0.3, "TaskList": 0.05, "other": 0.4, "webpage": 0.25}, []),
+        (ROWS, {"SettingsPage": 0.15, "TaskList": 0.1, "other": 0.2}, ["SettingsPage"]),
         (ROWS, {}, []),
         (WALLET, {"Balance": 0.6}, ["Balance"]),
-        (WALLET, {"Conversation": 0.05, "Balance": 0.05}, []),
+        (WALLET, {"Conversation": 0.05, "Balance": 0.05, "finance": 0.9}, []),
+        (SPOKEN, {"Conversation": 0.3, "other": 0.3}, ["Conversation"]),
     ],
 )
 def test_the_vote_chooses_which_record_of_a_whole_screen_is_made(rows, types, expected):
