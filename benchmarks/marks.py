@@ -21,7 +21,7 @@ from rules.layout import Layout
 
 NAME_RANGES = (0.02, *RANGES)  # where ranges of a measure end that has more values than kinds of screens
 MOST_VALUES = 24
-PENALTY, JOINT_PENALTY, STEPS = 0.0005, 0.000005, 300
+PENALTY, JOINT_PENALTY, STEPS = 0.001, 0.00001, 300
 MOSTLY = 0.6  # of the letters of a name, which a text must have to be taken for it
 
 Array = numpy.ndarray[Any, Any]

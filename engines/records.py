@@ -154,8 +154,14 @@ TYPES: dict[str, Type] = {
     "OneTimeCode": Type({"code": CODE, "service": TEXT, "validFor": TEXT}, (("code",),), ours=True),
     "WifiNetwork": Type({"ssid": TEXT, "password": TEXT}, (("ssid",),), ours=True),
     "Contact": Type(
-        {"name": TEXT, "telephone": CODE, "email": TEXT, "address": TEXT},
-        (("name", "telephone"), ("name", "email"), ("name", "address")),
+        {
+            "name": TEXT,
+            "telephone": CODE,
+            "email": TEXT,
+            "address": TEXT,
+            "entries": Form("list", ("name",)),
+        },
+        (("name", "telephone"), ("name", "email"), ("name", "address"), ("entries",)),
         ours=True,
     ),
     "Recipe": Type(

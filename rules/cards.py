@@ -5,6 +5,7 @@ import re
 from engines.records import Record
 from rules.entities import NO_NAME, entities_of_codes
 from rules.layout import plain, weight
+from rules.lists import entries, name_list
 from rules.onetime import one_time_codes
 from rules.pairs import FORMED, NAMED
 from rules.subjects import any_of, evidence, subject
@@ -23,6 +24,7 @@ _FOR = re.compile(
     rf"(?:{any_of('durations', 'before')}) ?(?P<time>\d{{1,3}} ?(?:{_UNIT}))(?![a-z])"
     rf"|(?P<within>(?<!\d)\d{{1,3}} ?(?:{_UNIT}))(?={any_of('durations', 'after')})"
 )
+LEAST_CONTACTS = 2  # of a list
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,20}\d")
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 
@@ -120,6 +122,27 @@ def contact(view: View) -> Record | None:
     draft.put("email", mail)
     put_address(view, draft, "address")
     return draft.record("Contact", 0.7)
+
+
+def contacts(view: View) -> Record | None:
+    """A list of contacts, or the page of one, which may be without labels."""
+    if view.kind != "contacts":
+        return None
+    draft, named = Draft(view), subject(view)
+    if named is not None:
+        draft.add("name", plain(named.text), named.lines, named.text)
+    for name, found_in in (("telephone", _phone), ("email", _mail)):
+        found = [(value, line) for line in view.layout.lines if (value := found_in(line.text))]
+        if len({value for value, _ in found}) == 1:
+            draft.add(name, found[0][0], [found[0][1]])
+    if (one := draft.record("Contact")) is not None:
+        return one
+    draft = Draft(view)
+    title = name_list(view, draft, "contacts")
+    listed = entries(view.layout, view.kind, title)
+    if len(listed) >= LEAST_CONTACTS:
+        draft.add("entries", [{"name": one.name} for one in listed], [one.lines[0] for one in listed])
+    return draft.record("Contact")
 
 
 def _phone(text: str) -> str | None:

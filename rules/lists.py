@@ -31,7 +31,6 @@ from text import shortened
 
 NEAR = 3.0  # heights between a line and the one that belongs to the same entry
 SURE = 0.6  # chance of a list (`rules/rows.py`) below which a record that needs none goes without it
-LIKELY = 0.2  # chance from which on a screen is a list of mails
 LEAST_PRICES = 2  # amounts that a page of settings has not
 PAGES = 0.5  # of the height: where the day or the month of a page of a calendar is
 LARGER = 1.15  # than an entry is a heading at the same left edge
@@ -130,7 +129,7 @@ def _says_by(text: str, name: str) -> bool:
     )
 
 
-def _name(view: View, draft: Draft, of: str = "", *, generic: bool = True) -> str:
+def name_list(view: View, draft: Draft, of: str = "", *, generic: bool = True) -> str:
     """The heading of the list, noted as its name, also a `generic` one that any such list has; else the line
     above it that says what it is a list `of`.
     """
@@ -212,8 +211,7 @@ def _received(view: View) -> Record | None:
     is_list = view.kind in ("conversations", "mail") or _says(view, "messages")
     if not is_list or (layout.composer is not None and not view.types):
         return None
-    is_voted = view.types.get("MailList", 0.0) >= LIKELY
-    if view.kind == "mail" and not is_voted and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
+    if view.kind == "mail" and "MailList" not in view.types and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
         return None  # one mail
     draft = Draft(view)
     if view.kind == "mail":  # of which the largest line is one of the mails
@@ -223,7 +221,7 @@ def _received(view: View) -> Record | None:
         name = plain(folder.text) if folder else ""
         draft.add("name", without_count(name), [folder] if folder else [])
     else:
-        name = _name(view, draft, "messages")
+        name = name_list(view, draft, "messages")
     found = entries(layout, view.kind, name)
     if len(found) < 2 or not (view.types or any(one.said or one.value for one in found)):
         return None  # names alone: of a list, each chat has a message or a time
@@ -236,7 +234,7 @@ def tasks(view: View) -> Record | None:
     if view.kind != "tasks" and not _says(view, "tasks"):
         return None
     draft = Draft(view)
-    found = entries(view.layout, view.kind, _name(view, draft, "tasks"))
+    found = entries(view.layout, view.kind, name_list(view, draft, "tasks"))
     if len(found) < 2:
         return None
     days = [view.moments.day(entry.said) or view.moments.day(entry.value) for entry in found]
@@ -268,7 +266,7 @@ def calendar(view: View) -> Record | None:
         return None
     layout, draft = view.layout, Draft(view)
     _date(view, draft)
-    title = _name(view, draft, generic=False)
+    title = name_list(view, draft, generic=False)
     found = entries(layout, view.kind, title, _least(draft, "CalendarView"))
     draft.add("entries", [{"name": one.name} for one in found], [one.lines[0] for one in found])
     return draft.record("CalendarView")
@@ -309,7 +307,7 @@ def notices(view: View) -> Record | None:
         return None
     found = notices_of(view.layout)
     draft = Draft(view)
-    title = _name(view, draft, "notices")
+    title = name_list(view, draft, "notices")
     if len(found) < 2 and view.kind != "lock_screen":
         found = entries(view.layout, view.kind, title, 0.0 if named else SURE)
     if not found:
@@ -326,7 +324,7 @@ def settings(view: View) -> Record | None:
     if len(view.money.prices(view.layout.content)) >= LEAST_PRICES:
         return None  # where there are settings, too
     draft = Draft(view)
-    title = _name(view, draft, "settings")
+    title = name_list(view, draft, "settings")
     draft.name_app("app")
     found = entries(view.layout, view.kind, title, _least(draft, "SettingsPage"))
     found = [one for one in found if folded(one.name) not in _HEADERS["settings"]]

@@ -15,6 +15,7 @@ MAKERS: tuple[Maker, ...] = (
     cards.one_time_code,
     cards.wifi,
     cards.contact,
+    cards.contacts,
     writings.conversation,
     lists.messages,
     lists.mails,
@@ -59,6 +60,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
 }
 _OF_SCREENS: dict[Maker, str] = {
     writings.conversation: "Conversation",
+    cards.contacts: "Contact",
     lists.messages: "MessageList",
     lists.mails: "MailList",
     lists.notices: "MessageList",

@@ -43,9 +43,6 @@ MOST_DATED = 3  # times alone in their places that the articles of a list have
 _CODED = frozenset('{}[]"_=<>|\\')  # signs of a log or a source
 CODED = 0.05  # part of these in a text
 READ = 190  # the same, of the paragraphs of a page to read
-# Chances from which on a page with shorter ones is an article, and a screen without times and a field to type
-# in a conversation, or one without a name beside a time a post.
-LIKELY, SURER = 0.3, 0.4
 TITLED = 12  # letters of a heading, below which a word may be in a picture
 QUOTED, SAID = 110, 150  # characters of a message or a heading, of a text
 _WORDS = wordlists.table("writings")
@@ -85,9 +82,6 @@ def conversation(view: View) -> Record | None:
     draft = Draft(view, pane.shift)
     who, line = with_whom(pane)
     said = _messages(pane.layout, who)
-    is_shown = pane.layout.composer is not None or sum(_has_time(one, pane.layout) for one in said) >= 2
-    if not is_shown and view.types.get("Conversation", 1.0) < SURER:
-        return None
     # The bar of a window names its program or file.
     if said and pane is view and pane.layout.width > pane.layout.height:
         line = None
@@ -178,8 +172,6 @@ def post(view: View) -> Record | None:
     if view.kind not in ("post", "video") or _seen(view):
         return None
     signed = first_signed(layout)
-    if signed is None and view.types.get("SocialMediaPosting", 1.0) < SURER:
-        return None
     if signed and (said := long_text(layout, ANSWERED, signed.lines[0].top)):
         signed = None  # it answers a post whose signature was not read
     else:
@@ -256,7 +248,7 @@ def article(view: View) -> Record | None:
     ]
     lengths = [weight(one.text) for one in running]
     is_read = max(lengths) >= READ if view.kind == "article" else large and sum(lengths) >= READ
-    if not signed and not is_read and (view.kind != "article" or view.types.get("Article", 1.0) < LIKELY):
+    if not signed and not is_read and view.kind != "article":
         return None  # a page to use, not to read
     text = plain(joined(line.text for line in lines))
     draft.add("headline", first_sentence(text, QUOTED), lines)
