@@ -211,7 +211,8 @@ def _received(view: View) -> Record | None:
     is_list = view.kind in ("conversations", "mail") or _says(view, "messages")
     if not is_list or (layout.composer is not None and not view.types):
         return None
-    if view.kind == "mail" and "MailList" not in view.types and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
+    is_unsure = view.kind == "mail" and "MailList" not in view.types
+    if is_unsure and layout.paragraphs and len(layout.values(WHEN_RIGHT)) < 3:
         return None  # one mail
     draft = Draft(view)
     if view.kind == "mail":  # of which the largest line is one of the mails

@@ -146,8 +146,11 @@ class _Places:
     def measures(self) -> Measured:
         layout, listed = self._layout, {id(row.first) for row in self._layout.entries}
         columns = self._columns()
+        bar = layout.navigation.lines if layout.navigation else []
         found = []
         for one, line in enumerate(self._lines):
+            if line in bar:
+                continue
             rank, place = columns[one]
             of_screen = {
                 "larger columns": rank,

@@ -255,7 +255,7 @@ SPOKEN = ("# Anna Meier", "- Shall we meet at the harbour", "- I would rather st
     ("rows", "types", "expected"),
     [
         (ROWS, {"SettingsPage": 0.3, "TaskList": 0.2, "other": 0.3, "webpage": 0.2}, ["SettingsPage"]),
-        (ROWS, {"SettingsPage": 0.3, "TaskList": 0.05, "other": 0.4, "webpage": 0.25}, []),
+        (ROWS, {"SettingsPage": 0.25, "TaskList": 0.05, "other": 0.45, "webpage": 0.25}, []),
         (ROWS, {"SettingsPage": 0.15, "TaskList": 0.1, "other": 0.2}, ["SettingsPage"]),
         (ROWS, {}, []),
         (WALLET, {"Balance": 0.6}, ["Balance"]),

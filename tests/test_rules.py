@@ -290,6 +290,7 @@ BUBBLES = (
                 *((150, 320, "Grandpa Joe", 46), (930, 322, "17:05"), (150, 384, "See you on Sunday", 36)),
                 *((150, 520, "Hiking Crew", 46), (930, 522, "16:48"), (150, 584, "At the trailhead", 36)),
                 *((150, 720, "Book Club", 46), (860, 722, "Yesterday"), (150, 784, "Chapter nine", 36)),
+                *((90, 2250, "Chats"), (500, 2250, "Updates"), (900, 2250, "Calls")),
             ),
             "en",
             "chat",
@@ -320,11 +321,12 @@ BUBBLES = (
                 *((150, 320, "Dark theme", 46), (150, 384, "Follow system", 36)),
                 *((150, 520, "Language", 46), (150, 584, "English", 36)),
                 *((150, 720, "Backup", 46), (150, 784, "Every night", 36)),
+                (150, 920, "About", 46),
             ),
             "en",
             "other",
             "Settings: Dark theme",
-            "Settings with Dark theme, Language and Backup. Also Every night.",
+            "Settings with Dark theme, Language, Backup and About. Also Every night.",
         ),
         (
             (
@@ -403,8 +405,7 @@ BUBBLES = (
                 (150, 130, "January", 56),
                 *((150, 320, "Guitar lesson", 40), (150, 370, "04:00 PM - 05:30 PM", 36)),
                 *((150, 520, "Team meeting", 40), (150, 570, "10:00 AM - 11:00 AM", 36)),
-                (150, 700, "Week view"),
-                (150, 800, "Add event"),
+                *((90, 2250, "Week view"), (480, 2250, "Month"), (800, 2250, "Add event")),
             ),
             "en",
             "other",
@@ -511,7 +512,7 @@ def test_the_caption_above_a_framed_phone_is_not_the_screens_header():
         *((260, 660, "Nadiyar", 40), (260, 760, "Conny Duck", 40), (260, 860, "Terence Eden", 40)),
     )
 
-    assert found.title == "Favorites: Nadiyar"
+    assert found.title == "Contacts: Nadiyar, Conny Duck and Terence Eden"
 
 
 @pytest.mark.parametrize(

@@ -81,26 +81,6 @@ def test_what_is_last_without_a_time_or_a_field_below_is_no_message():
     assert fields(record) == {"participant": [{"name": "Ines Ferrand"}]}
 
 
-@pytest.mark.parametrize(("chance", "is_one"), [(0.35, False), (0.5, True)])
-def test_a_screen_without_times_and_a_field_is_a_conversation_only_where_that_is_likely(chance, is_one):
-    rows = ((150, 130, "Ines Ferrand", 56), (150, 320, "4 chicken thighs"), (150, 480, "1 cup of red wine"))
-    page = page_of(*rows)
-    view = View(page, Layout(page), "conversation", "", None, types={"Conversation": chance})
-
-    assert (conversation(view) is not None) is is_one
-
-
-@pytest.mark.parametrize(("chance", "is_one"), [(0.35, False), (0.5, True)])
-def test_a_text_without_a_name_beside_a_time_is_a_post_only_where_that_is_likely(chance, is_one):
-    page = page_of(
-        (150, 320, "The first swallows are back above the harbour, and nobody"),
-        (150, 370, "has told the weather, which brings snow again on Tuesday"),
-    )
-    view = View(page, Layout(page), "post", "", None, types={"SocialMediaPosting": chance})
-
-    assert (post(view) is not None) is is_one
-
-
 def test_the_last_message_of_an_assistant_begins_below_the_question():
     said = found(
         *BAR,
