@@ -7,7 +7,7 @@ from rules import judge as rules
 from rules.layout import Layout
 from rules.signed import first_signed
 from rules.view import View
-from rules.writings import conversation, post, weather
+from rules.writings import conversation, weather
 
 SIZE = (1080, 2400)
 BAR = ((40, 20, "9:41"), (940, 20, "82%"))
