@@ -89,7 +89,7 @@ def app_name(layout: Layout, kind: str, file_name: str, marks: Sequence[Wordmark
     found = names.in_file_name(file_name)
     if not found and kind in ("notices", "lock_screen"):
         found = _notified(layout)
-    if not found and kind != "home_screen":
+    if not found and kind != "home_screen" and kind not in OF_OTHERS:
         found = _known(layout)
     if not found and marks and marks[0].chance >= SURE:
         found = marks[0].name
@@ -150,17 +150,15 @@ def _notified(layout: Layout) -> str:
 
 
 def _known(layout: Layout) -> str:
-    """The well-known app that a header names. A name of everyday words ("Signal", "Photos") is more often a
+    """The well-known app that the header names. A name of everyday words ("Signal", "Photos") is more often a
     heading: it needs a second place.
     """
-    clock = _beside_clock(layout)
-    for line in layout.headers[:2]:
-        name = names.without_count(plain(line.text))
-        if line.confidence < READ or id(line) in clock or not apps.names_of(name)[0]:
-            continue
-        if not names.is_everyday(name) or sum(name in other.text for other in layout.all_lines) > 1:
-            return name
-    return ""
+    line = layout.header
+    name = names.without_count(plain(line.text)) if line else ""
+    if line is None or line.confidence < READ or not apps.names_of(name)[0]:
+        return ""
+    is_everyday, places = names.is_everyday(name), sum(name in one.text for one in layout.all_lines)
+    return name if id(line) not in _beside_clock(layout) and (not is_everyday or places > 1) else ""
 
 
 def _beside_clock(layout: Layout) -> set[int]:
