@@ -21,7 +21,7 @@ import memory
 import readings
 import reasoner
 import records
-from analysis import apps
+from analysis import wordmarks
 from analysis.text_reader import Read
 from claims import UNLEASED, Claim
 from clock import local_time
@@ -104,7 +104,7 @@ def keep(photo: Photo, found: Findings, read: Read | None, analyser: str, *, now
     """Store what was found on a claimed photo, and what follows from it. `read` is what was read on the photo
     before, for findings that have no page.
     """
-    result = {**columns_of(found), "app_name": apps.keep(photo.id, found)}
+    result = {**columns_of(found), "app_name": wordmarks.keep(photo.id, found)}
     if found.page is not None:
         page: Page | None = readings.save(photo.id, found.page, reader=found.reader)
     else:
@@ -145,7 +145,7 @@ def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, n
         return
     changed = {**columns_of(found), "analyser": analyser}
     del changed["visible_text"]
-    changed["app_name"] = apps.keep(row.photo_id, found)
+    changed["app_name"] = wordmarks.keep(row.photo_id, found)
     if not row.analyser.startswith(LOCAL):
         changed = {"records": changed["records"]}
     _change(row.photo_id, changed, page, now=now)
@@ -170,7 +170,7 @@ def _change(photo_id: int, changed: dict[str, Any], page: Page | None, *, now: d
 
 def _name_others(photo_id: int) -> None:
     """Give photos without an app the name that this one makes sure."""
-    named = apps.named_by(photo_id)
+    named = wordmarks.named_by(photo_id)
     with lexicon.changing(named):
         for other_id, name in named.items():
             Analysis.update(app_name=name).where(Analysis.photo == other_id).execute()
@@ -192,7 +192,7 @@ def _findings_in(row: Analysis) -> Findings:
     columns = {name: getattr(row, name) for name in RESULT_FIELDS}
     columns["entities"] = msgspec.json.decode(row.entities, type=list[Entity])
     columns["records"] = None if row.records is None else records.decoded(row.records)
-    found = Findings(**columns, raw=row.llm_response, wordmarks=apps.of(row.photo_id))
+    found = Findings(**columns, raw=row.llm_response, wordmarks=wordmarks.of(row.photo_id))
     found.visible_text = row.visible_text  # with the spaces at its ends, by which lines are found in it
     return found
 

@@ -39,7 +39,7 @@ STOREYS = (
 # The rows of each package, from the ground up.
 INSIDE = {
     "analysis": (
-        "apps listing text_reader",
+        "listing text_reader wordmarks",
         "results",
         "backlog",
         "pool",
@@ -239,7 +239,7 @@ WRITERS = {
         "reasoner",  # whether it has read the result
     },
     "Conversation": {"assistant.turns", "assistant.conversations"},  # begun there; read and deleted here
-    "AppMark": {"analysis.apps"},
+    "AppMark": {"analysis.wordmarks"},
     "AskedCall": {"assistant.confirmation"},
     "CalendarEntry": {"outlets.feeds"},
     "Delivery": {"outlets.webhooks"},

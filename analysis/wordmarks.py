@@ -7,7 +7,7 @@ A photo with the same bytes, or in the same stack, is the same screen and tells 
 from database import db
 from engines.findings import Findings, Wordmark, kind_in
 from models import AppMark
-from rules import wordmarks
+from rules.wordmarks import SURE, folded, supported
 
 MOST_NAMED = 200  # photos that one photo gives a name
 
@@ -16,7 +16,7 @@ def keep(photo_id: int, found: Findings) -> str:
     """Store which names may be the app's on a photo; returns its app, which others may have made sure."""
     AppMark.delete().where(AppMark.photo == photo_id).execute()
     rows = [
-        {"photo": photo_id, "folded": wordmarks.folded(name), "name": name, "chance": chance}
+        {"photo": photo_id, "folded": folded(name), "name": name, "chance": chance}
         for name, chance in found.wordmarks
     ]
     if rows:
@@ -34,21 +34,27 @@ def named_by(photo_id: int) -> dict[int, str]:
     """The photos without an app that this one gives a name, by their ids."""
     found = {}
     for mark in AppMark.select().where(AppMark.photo == photo_id):
-        for other_id, answer in db.execute_sql(_UNNAMED, (mark.folded, photo_id, mark.chance, MOST_NAMED)):
+        for other_id, answer in db.execute_sql(_UNNAMED, _supported_by(mark)):
             if name := _supported(other_id, of(other_id), kind_in(answer)):
                 found[other_id] = name
     return found
 
 
-# The photos that a name of this chance may make sure: those for which it is the best of the others.
+def _supported_by(mark: AppMark) -> tuple[str, int, int | None, int]:
+    """What `_UNNAMED` needs for a name: one photo that it may make sure, or all, if it is surer on its own
+    photo than on any other.
+    """
+    having = AppMark.select().where((AppMark.folded == mark.folded) & (AppMark.photo != mark.photo_id))
+    best = having.order_by(AppMark.chance.desc()).first()
+    only = best.photo_id if best is not None and best.chance >= mark.chance else None
+    return mark.folded, mark.photo_id, only, MOST_NAMED
+
+
 _UNNAMED = """
     SELECT other.photo_id, a.llm_response FROM wordmarks AS other
     JOIN analyses AS a ON a.photo_id = other.photo_id
     WHERE other.folded = ?1 AND other.photo_id <> ?2 AND a.app_name = '' AND a.status = 'done'
-    AND NOT EXISTS (
-        SELECT 1 FROM wordmarks AS better
-        WHERE better.folded = ?1 AND better.chance > ?3 AND better.photo_id <> other.photo_id
-    ) LIMIT ?4
+    AND other.photo_id = coalesce(?3, other.photo_id) LIMIT ?4
 """
 _BEST_OTHERS = """
     SELECT chance FROM photos AS own JOIN wordmarks AS other ON other.photo_id <> own.id
@@ -64,7 +70,7 @@ def _supported(photo_id: int, marks: list[Wordmark], kind: str) -> str:
     """The likeliest of a photo's names, where that is sure."""
     chances = {}
     for name, chance in marks:
-        others = db.execute_sql(_BEST_OTHERS, (photo_id, wordmarks.folded(name))).fetchall()
-        chances[name] = wordmarks.supported(chance, [one for (one,) in others], kind)
+        others = db.execute_sql(_BEST_OTHERS, (photo_id, folded(name))).fetchall()
+        chances[name] = supported(chance, [one for (one,) in others], kind)
     best = max(chances, key=lambda name: chances[name], default="")
-    return best if chances.get(best, 0.0) >= wordmarks.SURE else ""
+    return best if chances.get(best, 0.0) >= SURE else ""
