@@ -181,13 +181,15 @@ class Worker:
             with database.scope():
                 stacks.place(photo.id)
                 other, is_awaited = stacks.same_words(photo.id, page, model.identity)
+                if other is not None:
+                    log.info(
+                        "photo %d has the words of photo %d, which was analysed", photo.id, other.photo_id
+                    )
+                    analyser = f"{model.identity}, of the near-duplicate {other.photo_id}"
+                    found = results.of_same_words(other)
+                    return _Outcome(claim, found, analyser, asked=False, read=known.read)
             if is_awaited:
                 return _Outcome(claim, pause=claims.COPY_DELAY)
-            if other is not None:
-                log.info("photo %d has the words of photo %d, which was analysed", photo.id, other.photo_id)
-                analyser = f"{model.identity}, of the near-duplicate {other.photo_id}"
-                found = results.of_same_words(other)
-                return _Outcome(claim, found, analyser, asked=False, read=known.read)
         return _Outcome(claim, _ask(model, picture, photo, name, text), model.identity, read=known.read)
 
     def _read(self, claim: Claim, picture: BinaryIO) -> Read | None:

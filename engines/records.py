@@ -159,7 +159,7 @@ TYPES: dict[str, Type] = {
             "telephone": CODE,
             "email": TEXT,
             "address": TEXT,
-            "entries": Form("list", ("name",)),
+            "entries": Form("list", ("name", "telephone")),
         },
         (("name", "telephone"), ("name", "email"), ("name", "address"), ("entries",)),
         ours=True,

@@ -132,17 +132,28 @@ def contacts(view: View) -> Record | None:
     if named is not None:
         draft.add("name", plain(named.text), named.lines, named.text)
     for name, found_in in (("telephone", _phone), ("email", _mail)):
-        found = [(value, line) for line in view.layout.lines if (value := found_in(line.text))]
-        if len({value for value, _ in found}) == 1:
-            draft.add(name, found[0][0], [found[0][1]])
+        places = [(value, line) for line in view.layout.lines if (value := found_in(line.text))]
+        if len({value for value, _ in places}) == 1:
+            draft.add(name, places[0][0], [places[0][1]])
     if (one := draft.record("Contact")) is not None:
         return one
     draft = Draft(view)
     title = name_list(view, draft, "contacts")
     listed = entries(view.layout, view.kind, title)
     if len(listed) >= LEAST_CONTACTS:
-        draft.add("entries", [{"name": one.name} for one in listed], [one.lines[0] for one in listed])
+        tops = [*(one.lines[0].top for one in listed), view.page.height]
+        entered = [
+            {"name": one.name} | _number_between(view, tops[at], tops[at + 1])
+            for at, one in enumerate(listed)
+        ]
+        draft.add("entries", entered, [line for one in listed for line in one.lines])
     return draft.record("Contact")
+
+
+def _number_between(view: View, top: int, end: int) -> dict[str, str]:
+    """The first phone number on the lines between two heights."""
+    numbers = (_phone(line.text) for line in view.layout.lines if top <= line.top < end)
+    return next(({"telephone": number} for number in numbers if number), {})
 
 
 def _phone(text: str) -> str | None:

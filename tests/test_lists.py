@@ -2,8 +2,8 @@
 
 from engines.lines import Line, Page
 from engines.records import Record
+from rules import cards, lists, templates
 from rules import judge as rules
-from rules import lists
 from rules.layout import Layout
 from rules.view import Maker, View
 
@@ -61,6 +61,32 @@ def test_the_name_of_a_chat_is_above_its_message_where_the_time_is_beside_the_me
         {"who": "Ida Berg", "what": "I thought about it"},
         {"who": "Noor", "what": "Thank you so much!"},
     ]
+
+
+def test_a_list_of_contacts_has_their_names_and_numbers():
+    rows = (
+        ((150, 300 + 160 * at, name, 46), (150, 360 + 160 * at, f"+49 30 555 01 {at}{at}", 36))
+        for at, name in enumerate(["Ada Byron", "Emmy Roth", "Ines Ferrand", "Noor Haddad"], 1)
+    )
+    found = made(
+        cards.contacts, "contacts", (150, 130, "Contacts", 56), *(row for pair in rows for row in pair)
+    )
+    assert found.type == "Contact"
+    assert found.entries("entries")[:2] == [
+        {"name": "Ada Byron", "telephone": "+49 30 555 01 11"},
+        {"name": "Emmy Roth", "telephone": "+49 30 555 01 22"},
+    ]
+    assert templates.title(found, "en") == "Contacts: Ada Byron, Emmy Roth, Ines Ferrand and Noor Haddad"
+
+
+def test_the_page_of_one_contact_needs_no_labels():
+    rows = ((400, 300, "Emmy Roth", 70), (150, 600, "+49 30 555 01 22"), (150, 760, "emmy@example.org"))
+    found = made(cards.contacts, "contacts", *rows, (150, 920, "Mute"), (150, 1080, "Block"))
+    assert {field.name: field.value for field in found.fields} == {
+        "name": "Emmy Roth",
+        "telephone": "+49305550122",
+        "email": "emmy@example.org",
+    }
 
 
 def test_messages_with_times_in_the_middle_are_a_conversation_with_a_number():

@@ -32,7 +32,7 @@ acceptedOffer accessCode accountId additionalType address agent amount arrivalAi
 arrivalStation arrivalTime attendee author busNumber checkinTime checkoutTime confirmationNumber currency
 datePublished deliveryAddress deliveryStatus departureAirport departureBusStop departureGate
 departurePlatform departureStation departureTime description doorTime email endDate endTime
-expectedArrivalFrom expectedArrivalUntil flightNumber headline itemListElement location name offers
+expectedArrivalFrom expectedArrivalUntil flightNumber headline itemListElement knows location name offers
 orderDate orderNumber orderQuantity orderedItem partOfOrder participant partySize paymentDueDate
 paymentMethod price priceCurrency provider publisher recipeIngredient recipeYield reservationFor
 reservationId reservedTicket seatNumber seller startDate startTime streetAddress subjectOf telephone text
