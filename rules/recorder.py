@@ -74,6 +74,7 @@ _OF_SCREENS: dict[Maker, str] = {
 # How much of the chance of no such record that of a type must exceed, so that its maker is asked
 # (`docs/measured.md` has what other parts would do).
 BESIDE_NONE = 0.4
+LEAST_LINES = 3  # of a screen of which the vote tells what it is as a whole
 
 # A list of so few may be the paragraphs of one mail or message: what it says is first then.
 _LISTS = ("MailList", "MessageList")
@@ -98,7 +99,7 @@ _ONE_OF = (
 def records(view: View) -> list[Record]:
     """The records of a screen, at most `MAX_RECORDS`, the one that it is about first."""
     found: list[Record] = []
-    chosen = _chosen(view.types)
+    chosen = _chosen(view.types) if len(view.layout.all_lines) >= LEAST_LINES else ""
     for maker in MAKERS:
         kind = _OF_SCREENS.get(maker, "")
         if view.types and kind not in ("", chosen):

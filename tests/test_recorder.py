@@ -261,6 +261,7 @@ SPOKEN = ("# Anna Meier", "- Shall we meet at the harbour", "- I would rather st
         (WALLET, {"Balance": 0.6}, ["Balance"]),
         (WALLET, {"Conversation": 0.05, "Balance": 0.05, "finance": 0.9}, []),
         (SPOKEN, {"Conversation": 0.3, "other": 0.3}, ["Conversation"]),
+        (SPOKEN[:2], {"Conversation": 0.9}, []),
     ],
 )
 def test_the_vote_chooses_which_record_of_a_whole_screen_is_made(rows, types, expected):
