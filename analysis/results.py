@@ -143,9 +143,8 @@ def replace_judgement(row: Any, page: Page, found: Findings, analyser: str, *, n
     same &= (Analysis.completed_at == row.completed_at) & (Analysis.status == "done")
     if not Analysis.select().where(same).exists():
         return
-    changed = {**columns_of(found), "analyser": analyser}
+    changed = {**columns_of(found), "app_name": wordmarks.keep(row.photo_id, found), "analyser": analyser}
     del changed["visible_text"]
-    changed["app_name"] = wordmarks.keep(row.photo_id, found)
     if not row.analyser.startswith(LOCAL):
         changed = {"records": changed["records"]}
     _change(row.photo_id, changed, page, now=now)
@@ -164,13 +163,12 @@ def _change(photo_id: int, changed: dict[str, Any], page: Page | None, *, now: d
             gate.mark(photo_id, changed["visible_text"])
     records.file([photo_id])
     agenda.renew(photo_id, page, now=now)
-    if "app_name" in changed:
-        _name_others(photo_id)
+    if "app_name" in changed and (named := wordmarks.named_by(photo_id)):
+        _name(named)
 
 
-def _name_others(photo_id: int) -> None:
-    """Give photos without an app the name that this one makes sure."""
-    named = wordmarks.named_by(photo_id)
+def _name(named: dict[int, str]) -> None:
+    """Give photos without an app the name that another one has made sure."""
     with lexicon.changing(named):
         for other_id, name in named.items():
             Analysis.update(app_name=name).where(Analysis.photo == other_id).execute()
