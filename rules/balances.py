@@ -1,6 +1,7 @@
 """Records of how much there is: accounts, portfolios and budgets, with an amount or a list of them."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from engines.lines import Line
@@ -51,7 +52,8 @@ def balance(view: View) -> Record | None:
             found = large
     shown = found[1] if found is not None else _main(view) if is_account else None
     price = found[0] if found is not None else view.money.amount(shown.text) if shown is not None else None
-    entries = [one for one in _listed(view) if shown is None or one.lines[-1] not in shown.lines]
+    chances = rows.chances(view.layout, "accounts")
+    entries = [one for one in _listed(view, chances) if shown is None or one.lines[-1] not in shown.lines]
     if shown is None and not entries:
         return None
     draft = Draft(view)
@@ -69,7 +71,7 @@ def balance(view: View) -> Record | None:
         put_price(draft, "amount", (price, shown))
     elif label is not None and shown is not None:
         entries.insert(0, _Held(plain(label.text)[:ENTRY], shown.text.strip(), (*label.lines, *shown.lines)))
-    if draft.record("Balance") is not None and rows.named(view.layout, "accounts").chance < SURE:
+    if draft.record("Balance") is not None and rows.chosen(chances).chance < SURE:
         entries = []
     listed = [{"name": one.name, "amount": one.amount} for one in entries]
     draft.add("entries", listed, [line for one in entries for line in one.lines])
@@ -135,12 +137,12 @@ def _label_of(view: View, value: Value) -> Value | None:
     return Value(plain(best[1].text), (best[1],), "above", "") if best else None
 
 
-def _listed(view: View) -> list[_Held]:
+def _listed(view: View, chances: Sequence[tuple[float, Line]]) -> list[_Held]:
     """The entries of a list that have an amount, each amount once, with the likeliest name near it."""
     sums = [line for line in view.layout.lines if _is_sum_of(view, line.text)]
     taken = set(map(id, sums))
     found: dict[int, tuple[float, _Held]] = {}  # by the amount
-    for chance, name in rows.chances(view.layout, "accounts"):
+    for chance, name in chances:
         own = None if id(name) in taken else _held(view, name, sums)
         if own is not None and chance > found.get(id(own.lines[-1]), (0.0,))[0]:
             found[id(own.lines[-1])] = (chance, own)
