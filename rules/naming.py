@@ -7,7 +7,6 @@ each range a weight; they add up to the share of the block's words that a person
 `naming.json` has the weights, the seed, and how well they did on apps that they did not learn from.
 """
 
-import bisect
 import functools
 import itertools
 import math
@@ -25,6 +24,7 @@ from rules.kinds import MONEY
 from rules.layout import Block, Layout, is_chinese, letters, plain, weight
 from rules.lists import entries
 from rules.names import without_count
+from rules.ranges import Ranges
 from rules.wordlists import is_interface
 
 WEIGHTS = Path(__file__).with_name("naming.json")
@@ -42,13 +42,11 @@ _CLOCK = re.compile(r"\d[:：]\d\d")
 _ENDS = ".!?。！？…"
 
 
-class Weights(msgspec.Struct):
+class Weights(Ranges):
     """The share of an average block, for each measure where its ranges end and what each counts, and how well
     all did when they were trained.
     """
 
-    start: float
-    measures: dict[str, tuple[list[float], list[float]]]
     seed: int
     figures: dict[str, Any]
 
@@ -69,9 +67,7 @@ def parts(layout: Layout, kind: str, app: str) -> list[Part]:
         is_behind = in_front and id(block.lines[0]) not in in_front
         if is_behind or not measured["may be a title"] or "@" in text or _COUNTED.match(text):
             continue
-        share = weights.start
-        for name, (ends, counts) in weights.measures.items():
-            share += counts[bisect.bisect_right(ends, measured[name])]
+        share = weights.total(measured)
         found.append(Part(first_sentence(without_count(text), LONGEST), block.lines, share))
     return sorted(found, key=lambda part: -part.share)
 

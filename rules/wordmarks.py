@@ -9,7 +9,6 @@ writes its name on many of its screens. `wordmarks.json` has the weights, the se
 apps that they did not learn from.
 """
 
-import bisect
 import functools
 import math
 import re
@@ -24,6 +23,7 @@ from engines.lines import Line
 from rules import apps, names, wordlists
 from rules.kinds import headed, is_lock_screen
 from rules.layout import Layout, is_chinese, is_clock, plain, weight
+from rules.ranges import Ranges
 
 WEIGHTS = Path(__file__).with_name("wordmarks.json")
 SURE = 0.65  # chance from which on a text is taken for the app's name
@@ -62,11 +62,9 @@ class Joint(msgspec.Struct):
     headed: float
 
 
-class Weights(msgspec.Struct):
-    """For each measure where its ranges end and what each counts; and how well all did when trained."""
+class Weights(Ranges):
+    """What a text and its place count, what other screens do, and how well all did when trained."""
 
-    start: float
-    measures: dict[str, tuple[list[float], list[float]]]
     joint: Joint
     seed: int
     figures: dict[str, Any]
@@ -105,10 +103,7 @@ def marks(layout: Layout, kind: str) -> list[Wordmark]:
     weights = _weights(WEIGHTS)
     found = []
     for name, measured in measures(layout, kind):
-        total = weights.start
-        for measure, (ends, counts) in weights.measures.items():
-            total += counts[bisect.bisect_right(ends, measured[measure])]
-        if (chance := _chance(total)) >= LEAST_CHANCE:
+        if (chance := _chance(weights.total(measured))) >= LEAST_CHANCE:
             found.append(Wordmark(name, chance))
     return sorted(found, key=lambda mark: -mark.chance)[:KEPT]
 

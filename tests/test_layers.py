@@ -88,7 +88,7 @@ INSIDE = {
         "candidates",
     ),
     "rules": (
-        "wordlists",
+        "ranges wordlists",
         "checks entities screen searched",
         "cues labels prices statements",
         "identity onetime passwords phrases",
