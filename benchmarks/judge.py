@@ -33,6 +33,7 @@ from rules import wordmarks
 from rules.embedded import LocalModel
 from rules.judge import judge
 from rules.prices import Money
+from rules.wordmarks import folded
 
 BEGINNING = 20  # letters of a long text, of which a record has the first sentence
 CUT = ("..", "…")  # how a text ends that had no room
@@ -123,12 +124,12 @@ def _together(judged: Judged) -> Judged:
     having: dict[str, list[tuple[float, str]]] = {}
     for case, found in judged:
         for mark in found.wordmarks:
-            having.setdefault(wordmarks.folded(mark.name), []).append((mark.chance, case.name))
+            having.setdefault(folded(mark.name), []).append((mark.chance, case.name))
     named = []
     for case, found in judged:
         chances = {}
         for mark in found.wordmarks:
-            others = [chance for chance, name in having[wordmarks.folded(mark.name)] if name != case.name]
+            others = [chance for chance, name in having[folded(mark.name)] if name != case.name]
             kind = kind_in(found.raw)
             chances[mark.name] = wordmarks.supported(mark.chance, sorted(others, reverse=True), kind)
         best = max(chances, key=lambda name: chances[name], default="")
@@ -203,7 +204,7 @@ def _is_right(label: str, field: Field) -> bool:
     """Whether a person would call a field right. Labels name a list's first entries, end long texts where
     they like, and write days and amounts as the screen does; a misread letter is no mistake of the record.
     """
-    value, said, written = field.value, squeezed(label), squeezed(field.text)
+    value, said, written = field.value, folded(label), folded(field.text)
     if isinstance(value, list):
         return has_named(label, [next(iter(entry.values())) for entry in value])
     if isinstance(value, dict):
@@ -227,7 +228,7 @@ def parts_of(label: str) -> list[str]:
 
 def is_named(part: str, name: str) -> bool:
     """Whether an entry of a label, which may have its value or message too, is of this name."""
-    wanted, said = squeezed(part), squeezed(name)
+    wanted, said = folded(part), folded(name)
     if not said:
         return False
     is_cut = name.endswith(CUT) and len(said) >= LEAST_CUT
@@ -243,14 +244,10 @@ def is_named(part: str, name: str) -> bool:
 
 def is_alike(label: str, value: str) -> bool:
     """Whether a text is the beginning of its label or the other way round, or has hardly a letter misread."""
-    wanted, said = sorted((squeezed(label), squeezed(value)), key=len)
+    wanted, said = sorted((folded(label), folded(value)), key=len)
     if len(wanted) >= BEGINNING and said.startswith(wanted):
         return True
     return len(wanted) >= LEAST_CUT and fuzz.ratio(wanted, said) >= MISREAD
-
-
-def squeezed(text: str) -> str:
-    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 def _describe(cases: list[Case], senses: labelled.Senses) -> None:

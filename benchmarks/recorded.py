@@ -19,6 +19,7 @@ from engines.lines import Page
 from engines.records import TYPES, Record, Value
 from rules.judge import judge
 from rules.occasions import Occasion, occasions
+from rules.wordmarks import folded
 
 SCREENS = Path(__file__).with_name("records.txt")
 ALIKE = 0.8  # part of a list's entries that must be found
@@ -123,8 +124,8 @@ def _agenda(case: Case, found: list[Occasion]) -> Counter[str]:
 def is_equal(value: Value, expected: str) -> bool:
     """Whether a value in normal form is what a label says."""
     if isinstance(value, list):
-        names = {_squeezed(name) for name in expected.split(" | ")}
-        first = {_squeezed(next(iter(entry.values()))) for entry in value}
+        names = {folded(name) for name in expected.split(" | ")}
+        first = {folded(next(iter(entry.values()))) for entry in value}
         return len(names & first) >= ALIKE * max(len(names), len(first))
     if isinstance(value, dict):
         number, _, currency = expected.partition(" ")
@@ -132,13 +133,9 @@ def is_equal(value: Value, expected: str) -> bool:
             return Decimal(value["value"]) == Decimal(number) and value["currency"] == currency
         except InvalidOperation:
             return False
-    return _squeezed(value) == _squeezed(expected) or (
-        len(expected) > 3 and _squeezed(expected) in _squeezed(value) and len(value) < 2 * len(expected)
+    return folded(value) == folded(expected) or (
+        len(expected) > 3 and folded(expected) in folded(value) and len(value) < 2 * len(expected)
     )
-
-
-def _squeezed(text: str) -> str:
-    return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 def words(text: str) -> set[str]:

@@ -16,11 +16,12 @@ import msgspec
 import numpy
 
 from benchmarks import labelled
-from benchmarks.judge import has_named, is_alike, is_named, parts_of, squeezed
+from benchmarks.judge import has_named, is_alike, is_named, parts_of
 from engines.lines import Line
 from rules import rows
 from rules.layout import Layout
 from rules.recorder import SCREENS
+from rules.wordmarks import folded
 
 RANGES = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95)  # where ranges of a measure end
 PENALTY, OWN, STEPS = 0.003, 0.25, 200
@@ -111,15 +112,15 @@ def _hits(label: str, names: Sequence[str]) -> set[int]:
     for part in parts_of(label):
         head = part.split(": ")[0]
         like = [
-            at for at, name in enumerate(names) if len(squeezed(name)) >= LEAST_NAME and is_named(part, name)
+            at for at, name in enumerate(names) if len(folded(name)) >= LEAST_NAME and is_named(part, name)
         ]
         like = [at for at in like if is_named(head, names[at])] or like
-        wanted = squeezed(part)
+        wanted = folded(part)
         first = [
             at
             for at in like
-            if wanted.startswith(squeezed(names[at]))
-            or squeezed(names[at]).startswith(wanted)
+            if wanted.startswith(folded(names[at]))
+            or folded(names[at]).startswith(wanted)
             or is_alike(part, names[at])
         ]
         found.update(first or like)
