@@ -7,7 +7,7 @@ A photo with the same bytes, or in the same stack, is the same screen and tells 
 from database import db
 from engines.findings import Findings, Wordmark, kind_in
 from models import AppMark
-from rules.wordmarks import SURE, folded, supported
+from rules.wordmarks import folded, together
 
 MOST_NAMED = 200  # photos that one photo gives a name
 
@@ -68,9 +68,8 @@ _BEST_OTHERS = """
 
 def _supported(photo_id: int, marks: list[Wordmark], kind: str) -> str:
     """The likeliest of a photo's names, where that is sure."""
-    chances = {}
-    for name, chance in marks:
-        others = db.execute_sql(_BEST_OTHERS, (photo_id, folded(name))).fetchall()
-        chances[name] = supported(chance, [one for (one,) in others], kind)
-    best = max(chances, key=lambda name: chances[name], default="")
-    return best if chances.get(best, 0.0) >= SURE else ""
+
+    def others(folded_name: str) -> list[float]:
+        return [chance for (chance,) in db.execute_sql(_BEST_OTHERS, (photo_id, folded_name))]
+
+    return together(marks, others, kind)

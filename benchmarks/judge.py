@@ -125,17 +125,17 @@ def _together(judged: Judged) -> Judged:
     for case, found in judged:
         for mark in found.wordmarks:
             having.setdefault(folded(mark.name), []).append((mark.chance, case.name))
-    named = []
-    for case, found in judged:
-        chances = {}
-        for mark in found.wordmarks:
-            others = [chance for chance, name in having[folded(mark.name)] if name != case.name]
-            kind = kind_in(found.raw)
-            chances[mark.name] = wordmarks.supported(mark.chance, sorted(others, reverse=True), kind)
-        best = max(chances, key=lambda name: chances[name], default="")
-        is_sure = not found.app_name and best and chances[best] >= wordmarks.SURE
-        named.append((case, msgspec.structs.replace(found, app_name=best) if is_sure else found))
-    return named
+
+    def named_by_others(case: Case, found: Findings) -> str:
+        def others(name: str) -> list[float]:
+            return sorted((chance for chance, of in having[name] if of != case.name), reverse=True)
+
+        return wordmarks.together(found.wordmarks, others, kind_in(found.raw))
+
+    return [
+        (case, msgspec.structs.replace(found, app_name=found.app_name or named_by_others(case, found)))
+        for case, found in judged
+    ]
 
 
 def _titles(judged: Judged) -> list[bool]:

@@ -12,7 +12,7 @@ apps that they did not learn from.
 import functools
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -106,6 +106,15 @@ def marks(layout: Layout, kind: str) -> list[Wordmark]:
         if (chance := _chance(weights.total(measured))) >= LEAST_CHANCE:
             found.append(Wordmark(name, chance))
     return sorted(found, key=lambda mark: -mark.chance)[:KEPT]
+
+
+def together(marks: Sequence[Wordmark], others: Callable[[str], Sequence[float]], kind: str) -> str:
+    """The likeliest of a screen's names, where that is sure; "" where none is. `others` has the chances of a
+    name, by its letters, on the other screens of the library, the highest first.
+    """
+    chances = {name: supported(chance, others(folded(name)), kind) for name, chance in marks}
+    best = max(chances, key=lambda name: chances[name], default="")
+    return best if chances.get(best, 0.0) >= SURE else ""
 
 
 def supported(chance: float, others: Sequence[float], kind: str) -> float:
